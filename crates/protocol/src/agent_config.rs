@@ -1,0 +1,77 @@
+//! What the launcher hands an agent at its start, once, over an inherited descriptor.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{InstallationId, SandboxId};
+use crate::limits::{InputLimits, Limits};
+use crate::sign::PublicKey;
+
+/// An agent's configuration. It holds no secret: whoever reads it can command nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentConfig {
+    /// Which sandbox this is; the audience of every signed request.
+    pub sandbox: SandboxId,
+    /// Which installation it belongs to.
+    pub installation: InstallationId,
+    /// The keys whose requests are obeyed: one, or two during a rotation.
+    pub keys: Vec<PublicKey>,
+    /// The limits the sandbox was made with; the agent names them in messages.
+    pub limits: Limits,
+    /// How much may be pushed in.
+    pub input_limits: InputLimits,
+    /// Which ids agent and workload have.
+    pub ids: AgentIds,
+    /// The program that turns a fresh process into a sealed workload; see the exec helper of
+    /// `crates/box`.
+    pub exec_helper: String,
+    /// The Python of the sandbox.
+    pub python: String,
+    /// Descriptors that the agent inherits.
+    pub fds: AgentFds,
+}
+
+/// The ids inside a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentIds {
+    /// User and group id of the agent.
+    pub agent: u32,
+    /// User and group id of the workload. The same as the agent's in one-id mode.
+    pub workload: u32,
+}
+
+impl AgentIds {
+    /// The agent's id where two can be had.
+    pub const AGENT: u32 = 999;
+    /// The workload's id.
+    pub const WORKLOAD: u32 = 1000;
+
+    /// Whether agent and workload are told apart by id.
+    #[must_use]
+    pub const fn are_separate(&self) -> bool {
+        self.agent != self.workload
+    }
+}
+
+/// Descriptors that the agent inherits, by number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentFds {
+    /// The listening Unix socket.
+    pub listener: i32,
+    /// `cgroup.procs` of the workload's control group, one per hierarchy: a process that writes
+    /// `0` moves itself in. Open for the exec helper, which closes them; empty where the whole
+    /// sandbox is one control group.
+    pub workload_cgroups: Vec<i32>,
+    /// Where kills by the out-of-memory killer are counted, and in which form.
+    pub oom_events: Option<OomEvents>,
+}
+
+/// A file whose `oom_kill` line counts kills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OomEvents {
+    /// The open file; read it again from its start each time.
+    pub fd: i32,
+}

@@ -1,0 +1,141 @@
+//! What a receiver checks before it believes a request.
+
+use std::collections::{HashSet, VecDeque};
+
+use super::{BodyDigest, Envelope, Epoch, Nonce, PublicKey, SignedHeaders};
+use crate::ids::InstallationId;
+
+/// How far a request's time may be from the receiver's, in milliseconds, either way.
+pub const WINDOW_MS: i64 = 60_000;
+
+/// Why a request was not believed. The caller shows the code and none of the detail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The key is unknown, the epoch another one, or the signature wrong. These are one case on
+    /// purpose: a forger learns nothing from which it was.
+    #[error("the signature is not valid for this receiver")]
+    Rejected,
+    /// The signature is right and its time is out of the window.
+    #[error("the request's time is {off_ms} ms off")]
+    ClockSkew {
+        /// Request time minus receiver time, in milliseconds.
+        off_ms: i64,
+    },
+    /// The signature is right and was seen before.
+    #[error("the request was already seen")]
+    Replayed,
+}
+
+/// What a verified request may still do: send exactly this body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verified {
+    /// SHA-256 that the body must have.
+    pub body: BodyDigest,
+    /// Length that the body must have, in bytes.
+    pub content_length: u64,
+    /// Time of the request minus the receiver's time, in milliseconds.
+    pub off_ms: i64,
+}
+
+/// Checks signatures for one receiver in one of its lives, and remembers nonces.
+#[derive(Debug)]
+pub struct Verifier {
+    installation: InstallationId,
+    audience: String,
+    epoch: Epoch,
+    keys: Vec<PublicKey>,
+    seen: HashSet<Nonce>,
+    /// Nonces by the time at which the window has closed over them.
+    expiry: VecDeque<(i64, Nonce)>,
+}
+
+impl Verifier {
+    /// A verifier that has seen nothing yet.
+    #[must_use]
+    pub fn new(
+        installation: InstallationId,
+        audience: String,
+        epoch: Epoch,
+        keys: Vec<PublicKey>,
+    ) -> Self {
+        Self {
+            installation,
+            audience,
+            epoch,
+            keys,
+            seen: HashSet::new(),
+            expiry: VecDeque::new(),
+        }
+    }
+
+    /// The epoch that requests have to name.
+    #[must_use]
+    pub const fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Decides on one request from its request line and headers. `now_ms` is the receiver's
+    /// time in milliseconds since 1970 (UTC).
+    ///
+    /// Only a request with a right signature, time and nonce is remembered, so that nobody
+    /// without the key can fill the memory.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; nothing of the request may have had an effect by then.
+    pub fn verify(
+        &mut self,
+        method: &str,
+        path_and_query: &str,
+        content_length: u64,
+        headers: &SignedHeaders,
+        now_ms: i64,
+    ) -> Result<Verified, Refusal> {
+        let envelope = Envelope {
+            installation: self.installation,
+            audience: &self.audience,
+            epoch: self.epoch,
+            method,
+            path_and_query,
+            content_length,
+            body: headers.body,
+            unix_ms: headers.unix_ms,
+            nonce: headers.nonce,
+            key: headers.key,
+        };
+        let signed = headers.epoch == self.epoch
+            && self.keys.iter().any(|key| {
+                key.id() == headers.key && key.has_signed(&envelope, &headers.signature)
+            });
+        if !signed {
+            return Err(Refusal::Rejected);
+        }
+        let off_ms = headers.unix_ms.saturating_sub(now_ms);
+        if off_ms.abs() > WINDOW_MS {
+            return Err(Refusal::ClockSkew { off_ms });
+        }
+        self.forget_before(now_ms);
+        if !self.seen.insert(headers.nonce) {
+            return Err(Refusal::Replayed);
+        }
+        // A request from the future stays valid for longer than one window.
+        let until = headers.unix_ms.max(now_ms).saturating_add(WINDOW_MS);
+        self.expiry.push_back((until, headers.nonce));
+        Ok(Verified {
+            body: headers.body,
+            content_length,
+            off_ms,
+        })
+    }
+
+    /// Entries are nearly in order; one that expires out of order is kept a little longer, which
+    /// is harmless.
+    fn forget_before(&mut self, now_ms: i64) {
+        while let Some((until, nonce)) = self.expiry.front().copied() {
+            if until >= now_ms {
+                break;
+            }
+            self.expiry.pop_front();
+            self.seen.remove(&nonce);
+        }
+    }
+}
