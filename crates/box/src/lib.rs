@@ -1,1 +1,8 @@
+//! The sealed box itself: namespaces, mounts, control groups, seccomp and Landlock.
+//!
+//! This crate is the only home of `unsafe` code. It does not speak to agents and knows nothing
+//! of kernels, files or artifacts: it makes a place from which nothing can be reached, starts
+//! one program in it, and takes it down again.
 
+pub mod control;
+pub mod weakness;

@@ -1,1 +1,92 @@
+//! What a runtime is: the trait, what it is asked for, what it can promise.
+//!
+//! A runtime makes sealed sandboxes and gives a byte stream to the agent in each. Everything
+//! else (files, processes, kernels, artifacts) is the agent's protocol and written once. This
+//! crate makes no sandbox itself.
 
+mod capabilities;
+mod error;
+mod spec;
+
+pub use capabilities::{Capabilities, Capability};
+pub use error::RuntimeError;
+pub use spec::{InvalidSpec, SandboxSpec, Start, ValidatedSpec};
+
+use std::future::Future;
+use std::pin::Pin;
+
+use glovebox_protocol::ids::SandboxId;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A duplex byte stream to an agent.
+pub trait AgentStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> AgentStream for T {}
+
+/// What a method of [`Runtime`] returns.
+pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuntimeError>> + Send + 'a>>;
+
+/// Makes sandboxes. Every driver passes [`conformance`](crate).
+///
+/// Legal order: `create`, then any number of `inspect`, `connect` and `list`, then `stop` or
+/// `remove`. All calls may be made at once from several tasks. Dropping a returned future may
+/// leave the call running; it leaves nothing half made.
+pub trait Runtime: Send + Sync {
+    /// Says what this runtime is and what it can enforce. Costs nothing.
+    fn describe(&self) -> Description;
+
+    /// Makes a sandbox whose agent answers. Leaves nothing behind on failure.
+    ///
+    /// A driver refuses what it cannot enforce ([`RuntimeError::Unsupported`]); it never ignores
+    /// part of a spec. Creating an id that exists is [`RuntimeError::AlreadyExists`].
+    fn create(&self, spec: ValidatedSpec) -> Reply<'_, Sandbox>;
+
+    /// What is known of a sandbox: running, or ended and why. [`RuntimeError::NotFound`] for one
+    /// that was never made or was removed.
+    fn inspect(&self, id: SandboxId) -> Reply<'_, Sandbox>;
+
+    /// All sandboxes of this installation, in no particular order.
+    fn list(&self) -> Reply<'_, Vec<Sandbox>>;
+
+    /// A new byte stream to the agent. [`RuntimeError::NotFound`] when the sandbox has ended.
+    fn connect(&self, id: SandboxId) -> Reply<'_, Box<dyn AgentStream>>;
+
+    /// Ends a sandbox's processes, all of them, and verifies it. What `inspect` says stays until
+    /// `remove`. Ending one that has ended, or that is not there, succeeds.
+    fn stop(&self, id: SandboxId) -> Reply<'_, ()>;
+
+    /// Ends a sandbox and forgets it, workspace included. Removing one that is not there
+    /// succeeds.
+    fn remove(&self, id: SandboxId) -> Reply<'_, ()>;
+}
+
+/// What a runtime says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// Its name, such as `embedded`.
+    pub name: &'static str,
+    /// What it can enforce.
+    pub capabilities: Capabilities,
+}
+
+/// One sandbox as its runtime sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// Which one.
+    pub id: SandboxId,
+    /// Whether it runs.
+    pub state: SandboxState,
+    /// When it has to be gone, in milliseconds since 1970 (UTC).
+    pub hard_deadline_ms: Option<i64>,
+}
+
+/// Whether a sandbox runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SandboxState {
+    /// Its agent answers.
+    Running,
+    /// It has ended.
+    Ended {
+        /// Why, in words.
+        reason: String,
+    },
+}

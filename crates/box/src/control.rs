@@ -1,0 +1,200 @@
+//! What a runtime and its launcher say to each other: one JSON document a line over one socket.
+//!
+//! The runtime speaks first with a [`LauncherConfig`]; the launcher answers [`FromLauncher::Ready`]
+//! or [`FromLauncher::Failed`] with id 0 and ends. When the runtime's end of the socket closes,
+//! the launcher removes every box it made and ends.
+
+use std::path::PathBuf;
+
+use glovebox_protocol::agent_config::AgentIds;
+use glovebox_protocol::ids::{InstallationId, SandboxId};
+use glovebox_protocol::limits::{InputLimits, Limits};
+use glovebox_protocol::sign::PublicKey;
+use serde::{Deserialize, Serialize};
+
+use crate::weakness::Weakness;
+
+/// First line from runtime to launcher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LauncherConfig {
+    /// The data folder; layers are named relative to it, so that no host path shows in a box.
+    pub data: PathBuf,
+    /// A folder for sockets and slots, made by the caller for this launcher alone.
+    pub run: PathBuf,
+    /// Which installation the boxes belong to.
+    pub installation: InstallationId,
+    /// When root launches: the first host id of the pod's range. An ordinary user's range comes
+    /// from `/etc/subuid` and `/etc/subgid`.
+    pub root_range_start: u32,
+    /// Protections whose lack was accepted by name.
+    pub accept_weaker: Vec<Weakness>,
+}
+
+/// Host ids that root takes when nothing else is configured: 65 536 from here.
+pub const DEFAULT_ROOT_RANGE_START: u32 = 1_879_048_192;
+
+/// A line from runtime to launcher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ToLauncher {
+    /// Make a box.
+    Create {
+        /// Repeated in the answer.
+        id: u64,
+        /// What to make.
+        spec: Box<BoxSpec>,
+    },
+    /// End a box and verify that nothing of it is left. Succeeds when there is none.
+    Remove {
+        /// Repeated in the answer.
+        id: u64,
+        /// Which one.
+        sandbox: SandboxId,
+    },
+    /// Say which boxes there are.
+    List {
+        /// Repeated in the answer.
+        id: u64,
+    },
+}
+
+/// What to make.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoxSpec {
+    /// Which sandbox this is.
+    pub sandbox: SandboxId,
+    /// Whose requests the agent obeys.
+    pub keys: Vec<PublicKey>,
+    /// Hard limits.
+    pub limits: Limits,
+    /// How much may be pushed in.
+    pub input_limits: InputLimits,
+    /// Layers of the root, topmost first, relative to the data folder.
+    pub layers: Vec<String>,
+    /// When the box has to be gone, in milliseconds since 1970 (UTC), whatever happens.
+    pub hard_deadline_ms: Option<i64>,
+}
+
+/// A line from launcher to runtime.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum FromLauncher {
+    /// The pod is made; boxes can be.
+    Ready(PodFacts),
+    /// A box is made and its agent started.
+    Created {
+        /// From the request.
+        id: u64,
+        /// What was made.
+        facts: BoxFacts,
+    },
+    /// A box is gone and nothing of it is left.
+    Removed {
+        /// From the request.
+        id: u64,
+    },
+    /// The boxes there are.
+    Listed {
+        /// From the request.
+        id: u64,
+        /// All of them.
+        boxes: Vec<BoxFacts>,
+    },
+    /// A request could not be fulfilled; nothing of it is left behind.
+    Failed {
+        /// From the request; 0 when the launcher itself could not start.
+        id: u64,
+        /// Why.
+        fault: Fault,
+    },
+    /// A box has ended by itself and was cleaned up.
+    Ended {
+        /// Which one.
+        sandbox: SandboxId,
+        /// How.
+        end: BoxEnd,
+    },
+}
+
+/// What is true of all boxes of one launcher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodFacts {
+    /// Whether agent and workload have ids of their own.
+    pub two_ids: bool,
+    /// 1 or 2; 0 where there are no control groups and that was accepted.
+    pub cgroup_version: u8,
+    /// The Landlock version of this machine's kernel; 0 where there is none and that was accepted.
+    pub landlock_abi: u32,
+    /// Protections that are missing and were accepted by name.
+    pub weaker: Vec<Weakness>,
+}
+
+/// A box that was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoxFacts {
+    /// Which sandbox it is.
+    pub sandbox: SandboxId,
+    /// Where the agent listens.
+    pub socket: PathBuf,
+    /// The agent's process id as the host sees it.
+    pub pid: i32,
+    /// The ids inside.
+    pub ids: AgentIds,
+    /// The host ids that agent and workload have.
+    pub host_ids: AgentIds,
+    /// Microseconds that each step of the making took, in order.
+    pub stages_us: Vec<(String, u64)>,
+}
+
+/// How a box came to an end without being asked to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum BoxEnd {
+    /// The agent exited by itself.
+    AgentExited {
+        /// Its exit status.
+        code: i32,
+    },
+    /// The agent was ended by a signal.
+    AgentKilled {
+        /// The signal's number.
+        signal: i32,
+        /// Whether memory had run out.
+        out_of_memory: bool,
+    },
+    /// The hard deadline came.
+    DeadlineReached,
+}
+
+/// Why something could not be done: what was being done, with what, why it failed, what to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{doing}: {cause}")]
+pub struct Fault {
+    /// Which kind of failure.
+    pub kind: FaultKind,
+    /// What was being done, and with what.
+    pub doing: String,
+    /// Why it failed.
+    pub cause: String,
+    /// What to do about it.
+    pub fix: Option<String>,
+}
+
+/// Kinds of failure a caller can act on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum FaultKind {
+    /// A protection cannot be had on this machine and its lack was not accepted.
+    Weaker {
+        /// Which.
+        weakness: Weakness,
+    },
+    /// There is no room for another box.
+    Exhausted,
+    /// The request cannot be fulfilled as it stands.
+    Invalid,
+    /// Anything else.
+    Failed,
+}
