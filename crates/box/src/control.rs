@@ -168,6 +168,24 @@ pub enum BoxEnd {
     DeadlineReached,
 }
 
+impl std::fmt::Display for BoxEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::AgentExited { code } => write!(f, "its agent ended with exit status {code}"),
+            Self::AgentKilled {
+                out_of_memory: true,
+                ..
+            } => f.write_str("its agent was ended because memory ran out"),
+            Self::AgentKilled { signal, .. } => write!(
+                f,
+                "its agent was ended by {}",
+                glovebox_protocol::event::signal_name(*signal)
+            ),
+            Self::DeadlineReached => f.write_str("it reached its hard time limit"),
+        }
+    }
+}
+
 /// Why something could not be done: what was being done, with what, why it failed, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{doing}: {cause}")]

@@ -9,7 +9,7 @@ mod error;
 mod spec;
 
 pub use capabilities::{Capabilities, Capability};
-pub use error::RuntimeError;
+pub use error::{Cause, RuntimeError};
 pub use spec::{InvalidSpec, SandboxSpec, Start, ValidatedSpec};
 
 use std::future::Future;

@@ -1,0 +1,254 @@
+//! The line to the launcher: starts it, sends requests, matches answers, and notices its end.
+//!
+//! Knows nothing of what the requests mean.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use glovebox_box::control::{BoxEnd, Fault, FromLauncher, LauncherConfig, PodFacts, ToLauncher};
+use glovebox_protocol::ids::SandboxId;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::oneshot;
+
+/// How much of what the launcher says on standard error is kept for messages, in bytes.
+const KEPT_STDERR: usize = 4096;
+
+/// How the line to the launcher can fail.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The program could not be started.
+    #[error("starting the launcher {}", program.display())]
+    Start {
+        /// Which program.
+        program: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The launcher is not there any more.
+    #[error("the launcher has ended{}", detail(said))]
+    Ended {
+        /// What it said last on standard error.
+        said: String,
+    },
+    /// The launcher said something that is no answer.
+    #[error("the launcher's answer could not be read")]
+    Garbled(#[source] serde_json::Error),
+    /// The launcher answered with something that does not belong to the request.
+    #[error("the launcher gave an answer to another request")]
+    Mismatched,
+    /// The launcher could not do what was asked.
+    #[error(transparent)]
+    Fault(Fault),
+}
+
+fn detail(said: &str) -> String {
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!("; it said: {}", said.trim_end())
+    }
+}
+
+/// Told about boxes that end by themselves, and about the end of the launcher.
+pub trait Watcher: Send + 'static {
+    /// A box has ended and was cleaned up.
+    fn ended(&self, sandbox: SandboxId, end: &BoxEnd);
+    /// The launcher has ended, and every box with it.
+    fn launcher_gone(&self);
+}
+
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    answers: HashMap<u64, oneshot::Sender<FromLauncher>>,
+    over: bool,
+}
+
+/// A running launcher.
+pub struct Link {
+    writer: tokio::sync::Mutex<Option<OwnedWriteHalf>>,
+    waiting: Arc<Mutex<Waiting>>,
+    said: Arc<Mutex<Vec<u8>>>,
+    child: tokio::sync::Mutex<Child>,
+}
+
+impl Link {
+    /// Starts a launcher and waits until it can make boxes.
+    ///
+    /// # Errors
+    /// When it cannot be started, or says why it cannot work here.
+    pub async fn start(
+        program: &Path,
+        config: &LauncherConfig,
+        watcher: impl Watcher,
+    ) -> Result<(Self, PodFacts), LinkError> {
+        let starting = |source| LinkError::Start {
+            program: program.to_owned(),
+            source,
+        };
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(starting)?;
+        ours.set_nonblocking(true).map_err(starting)?;
+        let mut child = Command::new(program)
+            .env_clear()
+            .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(starting)?;
+        let said = Arc::default();
+        if let Some(stderr) = child.stderr.take() {
+            tokio::spawn(keep_stderr(stderr, Arc::clone(&said)));
+        }
+        let (reader, writer) = UnixStream::from_std(ours).map_err(starting)?.into_split();
+        let link = Self {
+            writer: tokio::sync::Mutex::new(Some(writer)),
+            waiting: Arc::default(),
+            said,
+            child: tokio::sync::Mutex::new(child),
+        };
+        let mut lines = BufReader::new(reader);
+        link.send(config).await?;
+        let facts = match read_line(&mut lines).await {
+            Ok(Some(FromLauncher::Ready(facts))) => facts,
+            Ok(Some(FromLauncher::Failed { fault, .. })) => return Err(LinkError::Fault(fault)),
+            Ok(Some(_)) => return Err(LinkError::Mismatched),
+            Ok(None) => return Err(link.ended().await),
+            Err(error) => return Err(LinkError::Garbled(error)),
+        };
+        tokio::spawn(route(lines, Arc::clone(&link.waiting), watcher));
+        Ok((link, facts))
+    }
+
+    /// Sends one request and waits for its answer.
+    ///
+    /// # Errors
+    /// When the launcher cannot do it, or is gone.
+    pub async fn ask(
+        &self,
+        request: impl FnOnce(u64) -> ToLauncher,
+    ) -> Result<FromLauncher, LinkError> {
+        let (sender, answer) = oneshot::channel();
+        let id = {
+            let mut waiting = lock(&self.waiting);
+            if waiting.over {
+                None
+            } else {
+                waiting.next += 1;
+                let id = waiting.next;
+                waiting.answers.insert(id, sender);
+                Some(id)
+            }
+        };
+        let Some(id) = id else {
+            return Err(self.ended().await);
+        };
+        if let Err(error) = self.send(&request(id)).await {
+            lock(&self.waiting).answers.remove(&id);
+            return Err(error);
+        }
+        match answer.await {
+            Ok(FromLauncher::Failed { fault, .. }) => Err(LinkError::Fault(fault)),
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(self.ended().await),
+        }
+    }
+
+    /// Lets the launcher end, which removes every box, and waits until it has.
+    ///
+    /// # Errors
+    /// When its end cannot be waited for.
+    pub async fn close(&self) -> std::io::Result<ExitStatus> {
+        self.writer.lock().await.take();
+        self.child.lock().await.wait().await
+    }
+
+    async fn send(&self, line: &impl serde::Serialize) -> Result<(), LinkError> {
+        let mut text = serde_json::to_vec(line).map_err(LinkError::Garbled)?;
+        text.push(b'\n');
+        let sent = match self.writer.lock().await.as_mut() {
+            Some(writer) => writer.write_all(&text).await.is_ok(),
+            None => false,
+        };
+        if sent { Ok(()) } else { Err(self.ended().await) }
+    }
+
+    async fn ended(&self) -> LinkError {
+        // Its last words arrive before its exit status does.
+        let _ = self.child.lock().await.wait().await;
+        LinkError::Ended {
+            said: String::from_utf8_lossy(&lock(&self.said)).into_owned(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link").finish_non_exhaustive()
+    }
+}
+
+/// Nothing panics while it holds one of these locks; if something did, the data are still whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn read_line(
+    lines: &mut BufReader<OwnedReadHalf>,
+) -> Result<Option<FromLauncher>, serde_json::Error> {
+    let mut line = Vec::new();
+    match lines.read_until(b'\n', &mut line).await {
+        Ok(count) if count > 0 && line.ends_with(b"\n") => {
+            serde_json::from_slice(&line).map(Some)
+        }
+        // A half line is a launcher that ended in the middle of it.
+        _ => Ok(None),
+    }
+}
+
+async fn route(
+    mut lines: BufReader<OwnedReadHalf>,
+    waiting: Arc<Mutex<Waiting>>,
+    watcher: impl Watcher,
+) {
+    while let Ok(Some(line)) = read_line(&mut lines).await {
+        let id = match &line {
+            FromLauncher::Ended { sandbox, end } => {
+                watcher.ended(*sandbox, end);
+                continue;
+            }
+            FromLauncher::Ready(_) => continue,
+            FromLauncher::Created { id, .. }
+            | FromLauncher::Removed { id }
+            | FromLauncher::Listed { id, .. }
+            | FromLauncher::Failed { id, .. } => *id,
+        };
+        if let Some(answer) = lock(&waiting).answers.remove(&id) {
+            // Whoever asked may have gone away; the launcher's work is done all the same.
+            let _ = answer.send(line);
+        }
+    }
+    let mut waiting = lock(&waiting);
+    waiting.over = true;
+    waiting.answers.clear();
+    drop(waiting);
+    watcher.launcher_gone();
+}
+
+async fn keep_stderr(mut stderr: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
+    let mut chunk = [0; 1024];
+    while let Ok(count) = stderr.read(&mut chunk).await {
+        if count == 0 {
+            break;
+        }
+        let mut said = lock(&said);
+        said.extend_from_slice(&chunk[..count]);
+        let over = said.len().saturating_sub(KEPT_STDERR);
+        said.drain(..over);
+    }
+}
