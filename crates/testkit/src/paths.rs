@@ -1,0 +1,83 @@
+//! Where the built programs, the test data and the repository are.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+
+/// An environment variable that tests are steered with.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests have no command line to take values from; all their variables are read here"
+)]
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The root of the repository.
+#[must_use]
+pub fn repository() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+/// The folder with the programs of the build that this test belongs to, such as
+/// `target/x86_64-unknown-linux-gnu/debug`.
+///
+/// # Errors
+/// When the test's own program is not where cargo puts it.
+pub fn programs() -> Result<PathBuf> {
+    let me = std::env::current_exe().context("finding the test's own program")?;
+    // …/debug/deps/name-hash
+    let folder = me
+        .ancestors()
+        .nth(2)
+        .with_context(|| format!("{} is not in a folder of cargo's", me.display()))?;
+    Ok(folder.to_path_buf())
+}
+
+/// One built program by its name, such as `glovebox`.
+///
+/// # Errors
+/// When it has not been built; `make test` builds all programs before it runs a test.
+pub fn program(name: &str) -> Result<PathBuf> {
+    let path = programs()?.join(name);
+    ensure!(
+        path.is_file(),
+        "there is no program {}; `cargo build --workspace --bins` makes it",
+        path.display()
+    );
+    Ok(path)
+}
+
+/// Cargo's target folder.
+///
+/// # Errors
+/// When the test's own program is not where cargo puts it.
+pub fn cargo_target() -> Result<PathBuf> {
+    let programs = programs()?;
+    // …/target/x86_64-unknown-linux-gnu/debug
+    let target = programs
+        .ancestors()
+        .nth(2)
+        .with_context(|| format!("{} is not in a folder of cargo's", programs.display()))?;
+    Ok(target.to_path_buf())
+}
+
+/// The data folder of tests, with the root tree in it: `GLOVEBOX_TEST_DATA`, else `test-data` in
+/// cargo's target folder.
+///
+/// # Errors
+/// When nobody has set it up; `make test` does so before it runs a test.
+pub fn test_data() -> Result<PathBuf> {
+    let data = match variable("GLOVEBOX_TEST_DATA") {
+        Some(path) => PathBuf::from(path),
+        None => cargo_target()?.join("test-data"),
+    };
+    ensure!(
+        data.is_dir(),
+        "there is no test data in {0}; `glovebox setup --data {0}` makes it",
+        data.display()
+    );
+    Ok(data)
+}

@@ -1,0 +1,47 @@
+//! Where `unsafe` may stand: in `crates/box/src/sys`, and nowhere else.
+
+use anyhow::Result;
+
+use crate::tracked::text_files;
+
+fn holds_unsafe(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .any(|word| word == "unsafe" || word == "unsafe_code")
+}
+
+#[test]
+fn unsafe_code_stands_only_in_the_sys_module_of_the_box() -> Result<()> {
+    let mut findings = Vec::new();
+    let me = file!().rsplit('/').next().unwrap_or_default();
+    for file in text_files()?.iter().filter(|file| file.is_a(&["rs"])) {
+        if file.is_below("crates/box/src/sys")
+            || file.path.ends_with("crates/box/src/sys.rs")
+            || file.path.ends_with(me)
+        {
+            continue;
+        }
+        findings.extend(
+            file.numbered()
+                .filter(|(_, line)| holds_unsafe(line))
+                .map(|(number, line)| format!("{}:{number}: {}", file.path.display(), line.trim())),
+        );
+    }
+    crate::none(
+        "lines with `unsafe` outside of crates/box/src/sys",
+        &findings,
+    )
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() -> Result<()> {
+    let findings: Vec<_> = text_files()?
+        .iter()
+        .filter(|file| file.is_below("crates") && file.path.ends_with("Cargo.toml"))
+        // The home of `unsafe` has its own list, in which it is denied and not forbidden.
+        .filter(|file| !file.is_below("crates/box"))
+        .filter(|file| !file.text.contains("[lints]\nworkspace = true"))
+        .map(|file| file.path.display().to_string())
+        .collect();
+    crate::none("crates without the lints of the workspace", &findings)
+}
