@@ -172,9 +172,7 @@ impl Serialize for Output {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match std::str::from_utf8(&self.0) {
             Ok(text) => OutputForm::Text(text.into()),
-            Err(_) => {
-                OutputForm::Base64(base64::engine::general_purpose::STANDARD.encode(&self.0))
-            }
+            Err(_) => OutputForm::Base64(base64::engine::general_purpose::STANDARD.encode(&self.0)),
         }
         .serialize(serializer)
     }

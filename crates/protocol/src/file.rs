@@ -85,7 +85,10 @@ impl FileName {
     /// The last part of the path.
     #[must_use]
     pub fn base(&self) -> &[u8] {
-        self.0.rsplit(|byte| *byte == b'/').next().unwrap_or(&self.0)
+        self.0
+            .rsplit(|byte| *byte == b'/')
+            .next()
+            .unwrap_or(&self.0)
     }
 
     /// Whether a part of the path begins with a dot.
@@ -256,8 +259,24 @@ mod tests {
     #[test]
     fn a_path_that_leaves_the_workspace_is_refused() {
         for bad in [
-            "", "/", "/etc/passwd", "..", "../x", "a/../b", "a//b", "a/", "./a", "a/.", "%2E%2E/x",
-            "a%2Fb", "%2e", "a%00b", "%", "%2", "%zz", "a%62",
+            "",
+            "/",
+            "/etc/passwd",
+            "..",
+            "../x",
+            "a/../b",
+            "a//b",
+            "a/",
+            "./a",
+            "a/.",
+            "%2E%2E/x",
+            "a%2Fb",
+            "%2e",
+            "a%00b",
+            "%",
+            "%2",
+            "%zz",
+            "a%62",
         ] {
             assert!(bad.parse::<FileName>().is_err(), "`{bad}` was accepted");
         }

@@ -4,8 +4,6 @@
 //! every rule can be tested without a sandbox. Everything that came out of a sandbox is hostile
 //! until it has passed through the types of this crate.
 
-#![cfg_attr(test, allow(clippy::unwrap_used, reason = "tests fail by panicking"))]
-
 pub mod agent_config;
 pub mod artifact;
 pub mod class;

@@ -65,7 +65,8 @@ impl Limits {
     /// agent, so their pages are charged here.
     #[must_use]
     pub const fn agent_memory_bytes(&self) -> u64 {
-        self.workspace_bytes.saturating_add(Self::AGENT_MEMORY_BYTES)
+        self.workspace_bytes
+            .saturating_add(Self::AGENT_MEMORY_BYTES)
     }
 
     /// Memory limit of the whole sandbox.

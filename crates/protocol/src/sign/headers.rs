@@ -71,9 +71,7 @@ impl SignedHeaders {
         };
         let malformed = |name| move |_| HeaderFault::Malformed(name);
         Ok(Self {
-            key: one(names::KEY)?
-                .parse()
-                .map_err(malformed(names::KEY))?,
+            key: one(names::KEY)?.parse().map_err(malformed(names::KEY))?,
             epoch: one(names::EPOCH)?
                 .parse()
                 .map_err(malformed(names::EPOCH))?,
@@ -84,8 +82,7 @@ impl SignedHeaders {
             body: one(names::CONTENT_SHA256)?
                 .parse()
                 .map_err(malformed(names::CONTENT_SHA256))?,
-            signature: parse_hex(one(names::SIGNATURE)?)
-                .map_err(malformed(names::SIGNATURE))?,
+            signature: parse_hex(one(names::SIGNATURE)?).map_err(malformed(names::SIGNATURE))?,
         })
     }
 
