@@ -6,9 +6,9 @@
 
 mod arrows;
 mod documents;
+mod homes;
 mod sizes;
 mod tracked;
-mod unsafe_code;
 mod words;
 
 /// Fails with every finding at once, so that one run shows all there is to mend.
