@@ -137,6 +137,9 @@ pub enum EventBody {
         sha256: BodyDigest,
         /// Its media type, by content.
         media_type: String,
+        /// Whether the same bytes lay there already, so that nothing was written.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        already_there: bool,
     },
     /// A file stayed in the sandbox.
     LeftOut {
