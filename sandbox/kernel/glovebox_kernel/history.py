@@ -1,0 +1,34 @@
+"""In-memory history of bounded size: no database, no threads."""
+
+from typing import Any
+
+from IPython.core.history import HistoryManager
+from traitlets import Bool
+
+KEPT_INPUTS = 1000
+"""The text of so many inputs is kept; older places in `In` hold an empty string."""
+
+
+class BoundedHistory(HistoryManager):
+    """IPython's history, so that `In`, `Out`, `_i5` and `%history` work within one session."""
+
+    enabled = Bool(False)
+
+    def _get_hist_file_name(self, profile: str | None = None) -> str:  # type: ignore[override]
+        return ":memory:"
+
+    def store_inputs(self, line_num: int, source: str, source_raw: str | None = None) -> None:
+        """Stores an input, and forgets the text of the one that is now too old."""
+        super().store_inputs(line_num, source, source_raw)
+        self.db_input_cache.clear()
+        old = line_num - KEPT_INPUTS
+        if old <= 0:
+            return
+        for inputs in (self.input_hist_parsed, self.input_hist_raw):
+            if old < len(inputs):
+                inputs[old] = ""
+        self.exceptions.pop(old, None)
+        self.shell.user_ns.pop(f"_i{old}", None)
+
+    def end_session(self) -> None:
+        """There is no session to end."""
