@@ -75,7 +75,7 @@ check-docs:
 .PHONY: check-python
 check-python:
 	@scripts/need ruff
-	"$(TOOLS)/python/bin/ruff" check --no-cache sandbox examples
+	"$(TOOLS)/python/bin/ruff" check --no-cache .
 	bash -n .ci/run scripts/*
 
 # The advisory check of cargo-deny fetches its database and so is not part of this: whoever has
