@@ -43,10 +43,7 @@ class Gateway:
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "KG_AUTH_TOKEN": self.token,
-            **{
-                key: folder
-                for key in ("HOME", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")
-            },
+            **dict.fromkeys(("HOME", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR"), folder),
             # Fonts are listed once for the machine and not once for each run.
             "MPLCONFIGDIR": str(Path(sys.prefix) / "matplotlib"),
         }

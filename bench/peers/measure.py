@@ -94,9 +94,7 @@ def put(kernel, name, data):
     kernel.run(f"open({name!r}, 'wb').close()")
     for at in range(0, len(data), piece):
         text = base64.b64encode(data[at : at + piece]).decode()
-        kernel.run(
-            f"import base64\nwith open({name!r}, 'ab') as f: f.write(base64.b64decode({text!r}))"
-        )
+        kernel.run(f"import base64\nwith open({name!r}, 'ab') as f: f.write(base64.b64decode({text!r}))")
 
 
 def get(kernel, name, size):
