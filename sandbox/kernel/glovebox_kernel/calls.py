@@ -75,9 +75,14 @@ class Calls:
         return self.current
 
     def become_child(self) -> None:
-        """In a forked child: the forking thread is the main one now."""
-        self.current = self.mine()
+        """In a forked child: its one thread is the main one, with streams of its own.
+
+        The old streams may hold text of other threads, and locks that nobody will open.
+        """
+        call = self.mine()
         self._main = get_ident()
+        self._retired.clear()
+        self.current = Call(call.execution, Sink(call.out.fd), Sink(call.err.fd))
 
     def _has_threads(self, call: Call) -> bool:
         return any(

@@ -60,3 +60,10 @@ class ResultHook(DisplayHook):
             return False
         # Reading tokens is a third of the time of a short cell.
         return ";" in cell and self.semicolon_at_end_of_expression(cell)
+
+    def cull_cache(self) -> None:
+        """Forgets the oldest values when `Out` is full, as IPython does, but without a warning."""
+        out = self.shell.user_ns.get("_oh", {})
+        for number in sorted(out)[: max(int(len(out) * self.cull_fraction), 2)]:
+            self.shell.user_ns.pop(f"_{number}", None)
+            out.pop(number, None)

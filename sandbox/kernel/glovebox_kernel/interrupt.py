@@ -6,46 +6,44 @@ nobody holds it off; a held-off interrupt is raised when the last holder lets go
 """
 
 import builtins
-from _signal import (
-    SIG_UNBLOCK,
-    SIGINT,
-    getsignal,
-    pthread_sigmask,
-)
+from _signal import SIG_UNBLOCK, SIGINT, getsignal, pthread_sigmask
 from _signal import signal as _set_handler
 from _thread import get_ident
+from collections.abc import Callable
 from types import FrameType
 
 __builtins__ = dict(vars(builtins))  # see wire.py
 
+_ONLY_SIGINT = frozenset({SIGINT})
+
 
 class Interrupts:
-    """The state of the SIGINT handler. Make it on the main thread."""
+    """The handler of SIGINT and its state. Make it on the main thread."""
 
     def __init__(self) -> None:
         self._main = get_ident()
-        self._running = False
         self._held = 0
         self._pending = False
-        self.count = 0
-        """How many KeyboardInterrupts were raised so far: shows whether one was swallowed."""
+        self.running = False
+        """Whether a cell runs. The runner clears it by assignment: a method call could already
+        be interrupted."""
+        self.divert: Callable[[FrameType | None], bool] | None = None
+        """Asked first; if it returns True it has dealt with the interrupt itself."""
 
     def start_cell(self) -> None:
         """From here on an interrupt is raised. Takes back the handler if user code changed it."""
-        self._install()
-        self._pending = False
-        self._held = 0
-        self._running = True
+        self.install()
+        self._reset()
+        self.running = True
 
     def end_cell(self) -> None:
         """From here on an interrupt is dropped: there is nothing left to interrupt."""
-        self._running = False
-        self._pending = False
-        self._held = 0
-        self._install()
+        self.running = False
+        self._reset()
+        self.install()
 
     def hold(self) -> None:
-        """Puts interrupts off until `release`, as often as it is called. Main thread only."""
+        """Puts interrupts off until `release`, as often as it is called."""
         if get_ident() == self._main:
             self._held += 1
 
@@ -54,30 +52,30 @@ class Interrupts:
         if get_ident() != self._main:
             return
         self._held -= 1
-        if self._pending and self._held <= 0 and self._running:
-            self._raise()
+        if self._pending and self._held <= 0 and self.running:
+            self._pending = False
+            raise KeyboardInterrupt
 
     def install(self) -> None:
-        """Makes this the handler of SIGINT."""
-        self._install()
-
-    def _install(self) -> None:
+        """Makes this the handler of SIGINT and lets the signal through."""
         if getsignal(SIGINT) != self._on_signal:
             _set_handler(SIGINT, self._on_signal)
         pthread_sigmask(SIG_UNBLOCK, _ONLY_SIGINT)
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        if not self._running:
+    def become_child(self) -> None:
+        """In a forked child: the forking thread is the main one now."""
+        self._main = get_ident()
+        self._held = 0
+
+    def _reset(self) -> None:
+        self._pending = False
+        self._held = 0
+        self.divert = None
+
+    def _on_signal(self, _number: int, frame: FrameType | None) -> None:
+        if not self.running:
             return
         if self._held > 0:
             self._pending = True
-            return
-        self._raise()
-
-    def _raise(self) -> None:
-        self._pending = False
-        self.count += 1
-        raise KeyboardInterrupt
-
-
-_ONLY_SIGINT = frozenset({SIGINT})
+        elif self.divert is None or not self.divert(frame):
+            raise KeyboardInterrupt

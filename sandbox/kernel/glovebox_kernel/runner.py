@@ -1,12 +1,22 @@
 """The loop: one execute after the other, one reply for each."""
 
 import builtins
-import os
+import sys
 from typing import Any
 
+from . import forks
+from .errors import KernelExit
 from .session import Session
+from .wire import PeerGone
 
 __builtins__ = dict(vars(builtins))  # see wire.py
+
+_LEAST_RECURSION = 500
+
+_get_recursion_limit = sys.getrecursionlimit
+_set_recursion_limit = sys.setrecursionlimit
+_set_trace = sys.settrace
+_set_profile = sys.setprofile
 
 
 class Runner:
@@ -15,31 +25,68 @@ class Runner:
     def __init__(self, session: Session, shell: Any) -> None:
         self._session = session
         self._shell = shell
+        self._run_cell = shell.run_cell
+        self._traps = [shell.display_trap, shell.builtin_trap]
 
     def serve(self) -> int:
-        """Runs code until told to stop. Returns the status to exit with."""
-        while True:
-            frame = self._session.channel.receive()
+        """Runs code until told to stop. Returns the status to exit with.
+
+        Raises PeerGone when the agent does.
+        """
+        session = self._session
+        while session.exit_status is None:
+            frame = session.channel.receive()
             if frame["type"] == "shutdown":
                 return 0
             if frame["type"] == "execute":
-                self._execute(frame["id"], frame["code"], frame["silent"])
-            if self._session.exit_status is not None:
-                return self._session.exit_status
+                self._execute(frame["id"], frame["code"], bool(frame.get("silent")))
+        return session.exit_status
 
     def _execute(self, execution: str, code: str, silent: bool) -> None:
         session = self._session
-        session.calls.begin(execution, *session.channel.take_descriptors())
-        session.begin()
+        session.begin(execution)
+        interrupts = session.interrupts
+        result: Any = None
         failure: BaseException | None = None
-        result = None
         try:
-            session.interrupts.start_cell()
-            result = self._shell.run_cell(code, store_history=not silent, silent=silent)
-            session.interrupts.end_cell()
+            interrupts.start_cell()
+            result = self._run_cell(code, store_history=not silent, silent=silent)
+            interrupts.running = False
+        except PeerGone:
+            raise
         except BaseException as error:
-            session.interrupts.end_cell()
+            interrupts.running = False
             failure = error
-        failure = failure or getattr(result, "error_in_exec", None) or result.error_before_exec
-        count = result.execution_count or self._shell.execution_count - 1 if result else 0
-        session.reply(execution, failure is None, count, failure)
+        interrupts.end_cell()
+        if failure is None:
+            failure = _failure_of(result)
+        if isinstance(failure, KernelExit):
+            failure = None
+        if session.is_child:
+            forks.leave(session, 0 if failure is None else 1)
+        self._tidy()
+        session.reply(execution, failure, self._count(result))
+
+    def _count(self, result: Any) -> int:
+        """The number of the cell: of the one before if it had none of its own."""
+        count = getattr(result, "execution_count", None)
+        if type(count) is not int:
+            count = self._shell.execution_count - 1
+        return count
+
+    def _tidy(self) -> None:
+        """Undoes what code or an interrupt may have left in the way of the next call."""
+        for trap in self._traps:
+            while getattr(trap, "_nested_level", 0) > 0:
+                trap.__exit__(None, None, None)
+        _set_trace(None)
+        _set_profile(None)
+        if _get_recursion_limit() < _LEAST_RECURSION:
+            _set_recursion_limit(_LEAST_RECURSION)
+
+
+def _failure_of(result: Any) -> BaseException | None:
+    """What a cell ended with, if not well."""
+    if result is None:
+        return RuntimeError("the shell gave no result; code of this kernel has replaced it")
+    return getattr(result, "error_before_exec", None) or getattr(result, "error_in_exec", None)

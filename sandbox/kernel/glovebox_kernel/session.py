@@ -69,22 +69,22 @@ class Session:
         self._reported = True
         self._send({"type": "error", **fields})
 
-    def begin(self) -> None:
-        """Forgets what the call before reported."""
+    def begin(self, execution: str) -> None:
+        """Starts a call: from here on output and messages are its own."""
         self._reported = False
+        self.calls.begin(execution, *self.channel.take_descriptors())
 
-    def reply(self, execution: str, ok: bool, count: int, failure: BaseException | None) -> None:
+    def reply(self, execution: str, failure: BaseException | None, count: int) -> None:
         """Ends a call. A failure that no error message told of gets one first."""
-        if not ok and not self._reported:
-            kind = type(failure).__name__ if failure is not None else "Error"
-            text = content.safe_text(failure) if failure is not None else "the cell failed"
-            self.error(type(failure) if failure is not None else "Error", text, [f"{kind}: {text}"])
+        if failure is not None and not self._reported:
+            text = content.safe_text(failure)
+            self.error(type(failure), text, [f"{type(failure).__name__}: {text}"])
         self.flush()
         self.channel.send(
             {
                 "type": "reply",
                 "id": execution,
-                "status": "ok" if ok else "error",
+                "status": "ok" if failure is None else "error",
                 "execution_count": count,
             }
         )

@@ -1,13 +1,32 @@
 """IPython's shell without a terminal, without files of its own and without a pseudo terminal."""
 
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from IPython.core.autocall import ExitAutocall
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets import Bool, Type
+from IPython.utils.text import LSString, SList
+from traitlets import Bool, Instance, Type, default
 
+from . import content, errors, forks
+from .awaiting import CellLoop
+from .compiling import BoundedCompiler
 from .display import MessagePublisher, ResultHook
 from .history import BoundedHistory
 from .session import session
+from .wire import PeerGone
+
+
+class Exiter(ExitAutocall):
+    """`exit` and `quit`: end the cell at once and the kernel after it."""
+
+    def __call__(self, status: object = None) -> None:
+        if isinstance(status, str):
+            print(status, file=sys.stderr)
+        session().exit_status = forks.exit_number(status)
+        raise errors.KernelExit
 
 
 class KernelShell(InteractiveShell):
@@ -15,13 +34,34 @@ class KernelShell(InteractiveShell):
 
     displayhook_class = Type(ResultHook)
     display_pub_class = Type(MessagePublisher)
+    compiler_class = Type(BoundedCompiler)
+    exiter = Instance(Exiter)
     display_page = Bool(True)
+
+    @default("exiter")
+    def _exiter_default(self) -> Exiter:
+        return Exiter(self)
+
+    @default("profile_dir")
+    def _profile_dir_default(self) -> Any:
+        """A folder for the magics that keep something (`%store`), made when one asks for it."""
+        from tempfile import mkdtemp
+
+        from IPython.core.profiledir import ProfileDir
+
+        return ProfileDir(location=mkdtemp(prefix="ipython-"), parent=self)
+
+    def __init__(self, **options: Any) -> None:
+        self._completer: Any = None
+        self._cell_loop = CellLoop(session().interrupts)
+        super().__init__(**options)
+        self.loop_runner = self._cell_loop
 
     def init_ipython_dir(self, ipython_dir: str | None) -> None:
         """Leaves the folder unset, so that none is made."""
 
     def init_profile_dir(self, profile_dir: object) -> None:
-        """Leaves it to `_profile_dir_default`: made when something asks for it."""
+        """Leaves it to `_profile_dir_default`."""
 
     def init_virtualenv(self) -> None:
         """The interpreter is the sandbox's own; variables do not change its path."""
@@ -30,6 +70,94 @@ class KernelShell(InteractiveShell):
         """History in memory, bounded."""
         self.history_manager = BoundedHistory(shell=self, parent=self)
         self.configurables.append(self.history_manager)
+
+    def init_completer(self) -> None:
+        """Nobody completes here as a rule: `Completer` makes it when somebody does."""
+
+    @property
+    def Completer(self) -> Any:  # noqa: N802 (IPython's name)
+        """IPython's completer."""
+        if self._completer is None:
+            super().init_completer()
+        return self._completer
+
+    @Completer.setter
+    def Completer(self, completer: Any) -> None:  # noqa: N802
+        self._completer = completer
+
+    def _tee(self, channel: str) -> AbstractContextManager[None]:
+        """Keeps no copy of what is printed."""
+        return nullcontext()
+
+    def reset(self, new_session: bool = True, aggressive: bool = False) -> None:
+        """Clears the namespace, but leaves what multiprocessing looks for in `__main__`."""
+        super().reset(new_session, aggressive)
+        self.user_module.__spec__ = None
+
+    def enable_gui(self, gui: str | None = None) -> None:
+        """There is no window system; the inline backend needs none."""
+
+    def enable_matplotlib(self, gui: str | None = None) -> Any:
+        """`%matplotlib`: figures are shown inline, whatever window system is asked for."""
+        if gui not in (None, "auto", "inline", "agg", "svg", "pdf", "ps"):
+            print(f"%matplotlib {gui}: there is no display here, figures are shown inline",
+                  file=sys.stderr)
+            gui = "inline"
+        return super().enable_matplotlib("inline" if gui in (None, "auto") else gui)
+
+    def system_piped(self, cmd: str) -> None:
+        """`!cmd`."""
+        from . import commands
+
+        self.user_ns["_exit_code"] = commands.run(self.var_expand(cmd, depth=1))
+
+    system = system_raw = system_piped
+
+    def getoutput(self, cmd: str, split: bool = True, depth: int = 0) -> SList | LSString:
+        """`x = !cmd`."""
+        from . import commands
+
+        text, code = commands.capture(self.var_expand(cmd, depth=depth + 1))
+        self.user_ns["_exit_code"] = code
+        return SList(text.splitlines()) if split else LSString(text)
+
+    def showtraceback(
+        self,
+        exc_tuple: Any = None,
+        filename: str | None = None,
+        tb_offset: int | None = None,
+        exception_only: bool = False,
+        running_compiled_code: bool = False,
+    ) -> None:
+        """Sends the exception being handled. Whatever it is, something is sent."""
+        try:
+            info = self._get_exc_info(exc_tuple)
+        except ValueError:
+            print("No traceback available to show.", file=sys.stderr)
+            return
+        kind, value, _ = info
+        if session().is_child and isinstance(value, (SystemExit, errors.KernelExit)):
+            status = value.code if isinstance(value, SystemExit) else session().exit_status
+            forks.leave(session(), status)
+        if isinstance(value, (errors.KernelExit, PeerGone)):
+            return
+        if self._cell_loop.interrupted and errors.is_cancellation(value):
+            self._cell_loop.interrupted = False
+            info = kind, value, _ = exc_tuple = errors.as_interrupt(info)
+        try:
+            if kind is UsageError:
+                session().error(kind, value, [f"UsageError: {content.safe_text(value)}"])
+            elif errors.holds_group(value):
+                session().error(kind, value, errors.group_lines(info))
+            else:
+                super().showtraceback(
+                    exc_tuple, filename, tb_offset, exception_only, running_compiled_code
+                )
+        except PeerGone:
+            raise
+        except BaseException:
+            text = content.safe_text(value)
+            session().error(kind, text, errors.plain_lines(kind, value, text))
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
         session().error(etype, evalue, stb)

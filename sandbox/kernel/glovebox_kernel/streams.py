@@ -33,7 +33,7 @@ _write = os.write
 class Sink:
     """Where one stream of one call goes: a buffered text writer over a descriptor."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int | None) -> None:
         self._raw = _Raw(fd)
         self.buffer = io.BufferedWriter(self._raw, 8192)
         self.text = io.TextIOWrapper(

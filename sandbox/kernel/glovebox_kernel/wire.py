@@ -27,6 +27,7 @@ MAX_FRAME_BYTES = 64 * 1024 * 1024
 
 _READ_BYTES = 256 * 1024
 _LENGTH = Struct(">I")
+_FD = Struct("i")
 _FDS_PER_EXECUTE = 2
 _ANCILLARY_BYTES = CMSG_SPACE(16 * 4)
 
@@ -98,21 +99,15 @@ class Channel:
         if not wait or get_ident() != self._main:
             return
         while self._acked < seq and self.open:
+            # Only this wait may be interrupted: an exception while reading would lose bytes.
             self._poll.poll()
-            frame = self._read_frame()
-            if frame["type"] == "ack":
-                self._acked = max(self._acked, int(frame["seq"]))
-            else:
-                self._waiting.append(frame)
+            self._take_frame_in()
 
     def receive(self) -> dict[str, Any]:
         """The next frame that is not an acknowledgement. Blocks. Raises PeerGone at the end."""
-        while True:
-            frame = self._waiting.popleft() if self._waiting else self._read_frame()
-            if frame["type"] == "ack":
-                self._acked = max(self._acked, int(frame["seq"]))
-            else:
-                return frame
+        while not self._waiting:
+            self._take_frame_in()
+        return self._waiting.popleft()
 
     def take_descriptors(self) -> tuple[int, int]:
         """The two descriptors that came with the oldest execute frame not yet served."""
@@ -129,19 +124,22 @@ class Channel:
             pass
         self._socket.detach()
 
-    def _read_frame(self) -> dict[str, Any]:
+    def _take_frame_in(self) -> None:
+        """Reads one frame and keeps what it says, as one step for interrupts."""
         self._interrupts.hold()
         try:
-            head = self._take(_LENGTH.size)
-            (length,) = _LENGTH.unpack(head)
+            (length,) = _LENGTH.unpack(self._take(_LENGTH.size))
             if length > MAX_FRAME_BYTES:
                 raise PeerGone(f"a frame of {length} bytes")
             frame, _ = _scan(self._take(length).decode("utf-8"), 0)
-            return frame
+            if frame["type"] == "ack":
+                self._acked = max(self._acked, int(frame["seq"]))
+            else:
+                self._waiting.append(frame)
         except OSError as error:
             raise PeerGone(f"reading from the agent: {error}") from None
-        except (ValueError, StopIteration) as error:
-            raise PeerGone(f"a frame that is not JSON: {error}") from None
+        except (ValueError, KeyError, TypeError, StopIteration) as error:
+            raise PeerGone(f"a frame that is not one of ours: {error!r}") from None
         finally:
             self._interrupts.release()
 
@@ -161,6 +159,3 @@ class Channel:
         taken = bytes(self._unread[:count])
         del self._unread[:count]
         return taken
-
-
-_FD = Struct("i")

@@ -1,0 +1,41 @@
+"""Keeps the source of cells for tracebacks, within bounds."""
+
+import linecache
+
+from IPython.core.compilerop import CachingCompiler
+
+KEPT_CELLS = 1000
+"""The source of so many cells is kept in any case."""
+
+KEPT_DEFINITIONS = 10_000
+"""And that of so many cells which may have defined something that still lives."""
+
+_DEFINING = ("def ", "class ", "lambda", " for ")
+
+
+class BoundedCompiler(CachingCompiler):
+    """IPython's compiler, which would keep the source of every cell for ever."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Dicts for their order: names by age.
+        self._recent: dict[str, None] = {}
+        self._defining: dict[str, None] = {}
+
+    def cache(self, transformed_code: str, number: int = 0, raw_code: str | None = None) -> str:
+        """Keeps the source of a cell and forgets that of a cell too old to matter."""
+        name = super().cache(transformed_code, number, raw_code=raw_code)
+        if any(word in transformed_code for word in _DEFINING):
+            self._keep(self._defining, name, KEPT_DEFINITIONS)
+        else:
+            self._keep(self._recent, name, KEPT_CELLS)
+        return name
+
+    def _keep(self, names: dict[str, None], name: str, most: int) -> None:
+        names.pop(name, None)
+        names[name] = None
+        if len(names) > most:
+            oldest = next(iter(names))
+            del names[oldest]
+            linecache.cache.pop(oldest, None)
+            self._filename_map.pop(oldest, None)

@@ -1,0 +1,52 @@
+"""Shows exceptions of user code: as IPython does where it can, plainly where it cannot."""
+
+import sys
+import traceback
+from types import TracebackType
+from typing import Any
+
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+
+
+class KernelExit(BaseException):
+    """Ends the running cell without a word, because the kernel is to end after it."""
+
+
+def holds_group(value: BaseException | None) -> bool:
+    """Whether it is an exception group or was raised while one was handled."""
+    seen: set[int] = set()
+    while value is not None and id(value) not in seen:
+        if isinstance(value, BaseExceptionGroup):
+            return True
+        seen.add(id(value))
+        value = value.__context__
+    return False
+
+
+def group_lines(info: ExcInfo) -> list[str]:
+    """The traceback of an exception group, which IPython cannot format."""
+    return "".join(traceback.format_exception(*info)).splitlines()
+
+
+def plain_lines(kind: type[BaseException], value: BaseException, text: str) -> list[str]:
+    """A traceback when formatting the real one failed: the places, and what was raised."""
+    places = traceback.StackSummary.extract(
+        traceback.walk_tb(value.__traceback__), limit=-20, lookup_lines=False
+    )
+    lines = [f'  File "{place.filename}", line {place.lineno}, in {place.name}' for place in places]
+    return ["Traceback (most recent call last):", *lines, f"{kind.__name__}: {text}"]
+
+
+def as_interrupt(info: ExcInfo) -> ExcInfo:
+    """An await that was cancelled by an interrupt, as the KeyboardInterrupt it stands for."""
+    _, value, trace = info
+    interrupt = KeyboardInterrupt()
+    interrupt.__traceback__ = trace
+    interrupt.__suppress_context__ = True
+    return KeyboardInterrupt, interrupt, trace
+
+
+def is_cancellation(value: Any) -> bool:
+    """Whether it is what `await` raises in a cancelled task."""
+    exceptions = sys.modules.get("asyncio.exceptions")  # importing it would cost 30 ms
+    return exceptions is not None and isinstance(value, exceptions.CancelledError)
