@@ -1,0 +1,24 @@
+//! Programs: how they are started, fed, read, limited and ended.
+
+mod launch;
+mod oom;
+mod output;
+mod proc;
+mod reaper;
+mod registry;
+mod run;
+mod sink;
+mod workload;
+
+pub use launch::Spawner;
+pub(crate) use launch::{Launch, Launcher, Purpose};
+pub(crate) use oom::OomCounter;
+pub(crate) use output::{Pipe, pipe};
+pub(crate) use reaper::{Child, Exit, Reaper};
+pub(crate) use registry::{Asked, Claim, Registry, Running};
+pub(crate) use run::{cancel, start, stdin};
+pub(crate) use sink::{Pace, Sink};
+pub(crate) use workload::Workload;
+
+/// How long an interrupt may take to help before the process is killed.
+pub(crate) const GRACE: std::time::Duration = std::time::Duration::from_secs(2);

@@ -1,0 +1,67 @@
+//! Which processes there are, as `/proc` shows them to the workload's id.
+
+use rustix::process::Pid;
+
+/// One process of the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) pid: Pid,
+    pub(crate) group: i32,
+    pub(crate) session: i32,
+}
+
+/// Every process but zombies and the agent. To be called on a thread with the workload's
+/// file-system ids: the others see nothing of it.
+pub(crate) fn processes() -> Vec<Seen> {
+    let Ok(folders) = fs_err::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let own = rustix::process::getpid();
+    folders
+        .filter_map(|folder| {
+            let name = folder.ok()?.file_name();
+            let pid = Pid::from_raw(name.to_str()?.parse().ok()?)?;
+            // A process that has ended in the meantime is not there.
+            let stat = fs_err::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+            parse(pid, &stat)
+        })
+        .filter(|seen| seen.pid != own)
+        .collect()
+}
+
+/// Reads `pid (name) state parent group session …`; the name may hold anything, brackets too.
+fn parse(pid: Pid, stat: &[u8]) -> Option<Seen> {
+    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+    let rest = std::str::from_utf8(&stat[after_name..]).ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    let mut numbers = fields.map(str::parse);
+    let _parent = numbers.next()?.ok()?;
+    Some(Seen {
+        pid,
+        group: numbers.next()?.ok()?,
+        session: numbers.next()?.ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostile_process_name_does_not_confuse() {
+        let pid = Pid::from_raw(7).unwrap();
+        let seen = parse(pid, b"7 (a) Z 1 1 1) S 1 5 6 0 -1").unwrap();
+        assert_eq!((seen.group, seen.session), (5, 6));
+        assert_eq!(parse(pid, b"7 (dead) Z 1 5 6"), None);
+        assert_eq!(parse(pid, b"7 (\xff"), None);
+    }
+
+    #[test]
+    fn the_own_process_is_not_counted() {
+        let own = rustix::process::getpid();
+        assert!(processes().iter().all(|seen| seen.pid != own));
+    }
+}

@@ -1,0 +1,155 @@
+//! Everything that runs in the sandbox besides the agent: started here, ended here.
+
+use std::sync::Arc;
+
+use glovebox_protocol::event::{Note, Outcome};
+use glovebox_protocol::limits::Limits;
+use rustix::process::{Signal, kill_process};
+
+use super::proc::processes;
+use super::{Child, Exit, Launch, Launcher, OomCounter, Reaper};
+use crate::files::FileThreads;
+use crate::lock::Locked;
+
+/// A workspace with less room than this, in bytes, counts as full.
+const FULL_BELOW: u64 = 64 * 1024;
+
+/// The workload of one sandbox.
+pub(crate) struct Workload {
+    pub(crate) launcher: Launcher,
+    pub(crate) limits: Limits,
+    reaper: Arc<Reaper>,
+    oom: OomCounter,
+    files: FileThreads,
+    /// Programs and kernels that run. Everything may be killed for one of them only while there
+    /// is no other.
+    tenants: Locked<u32>,
+}
+
+/// One running program or kernel, as long as this lives.
+pub(crate) struct Tenant(Arc<Workload>);
+
+impl Drop for Tenant {
+    fn drop(&mut self) {
+        self.0.tenants.with(|tenants| *tenants -= 1);
+    }
+}
+
+impl Workload {
+    pub(crate) fn new(
+        launcher: Launcher,
+        limits: Limits,
+        reaper: Arc<Reaper>,
+        oom: OomCounter,
+        files: FileThreads,
+    ) -> Self {
+        Self {
+            launcher,
+            limits,
+            reaper,
+            oom,
+            files,
+            tenants: Locked::default(),
+        }
+    }
+
+    /// Starts a process; it may run until the tenant is dropped.
+    pub(crate) fn start(self: &Arc<Self>, launch: Launch<'_>) -> std::io::Result<(Child, Tenant)> {
+        self.tenants.with(|tenants| *tenants += 1);
+        let tenant = Tenant(Arc::clone(self));
+        let child = self.reaper.spawn(&mut self.launcher.command(launch))?;
+        Ok((child, tenant))
+    }
+
+    /// Kills a program or kernel with everything that it started, without waiting. Where another
+    /// runs beside it, what left its process group is found by [`Self::clear`].
+    pub(crate) fn kill(&self, child: &Child) {
+        child.signal(Signal::KILL);
+        self.kill_all_for_last_tenant();
+    }
+
+    fn kill_all_for_last_tenant(&self) -> bool {
+        self.tenants.with(|tenants| {
+            let alone = self.launcher.is_sealed() && *tenants <= 1;
+            if alone {
+                self.reaper.kill_all();
+            }
+            alone
+        })
+    }
+
+    /// Ends what a program or kernel that has ended left running, and says how many processes
+    /// that was.
+    pub(crate) async fn clear(&self, child: &Child) -> u32 {
+        let before = self.reaper.reaped();
+        if self.kill_all_for_last_tenant() {
+            self.reaper.end_all().await;
+            return u32::try_from(self.reaper.reaped() - before).unwrap_or(u32::MAX);
+        }
+        let main = child.pid().as_raw_nonzero().get();
+        let seen = self.files.run(|_| processes()).await.unwrap_or_default();
+        let mut left = 0;
+        for process in seen {
+            if process.group == main || process.session == main {
+                left += 1;
+                // Gone already is as good.
+                let _ = kill_process(process.pid, Signal::KILL);
+            }
+        }
+        left
+    }
+
+    /// Kills everything and returns when nothing is left, with how many processes that was.
+    pub(crate) async fn end(&self) -> u32 {
+        let before = self.reaper.reaped();
+        self.reaper.end_all().await;
+        u32::try_from(self.reaper.reaped() - before).unwrap_or(u32::MAX)
+    }
+
+    /// Processes that are alive.
+    pub(crate) async fn count(&self) -> u32 {
+        if !self.launcher.is_sealed() {
+            return self.reaper.children();
+        }
+        let seen = self.files.run(|_| processes()).await.unwrap_or_default();
+        u32::try_from(seen.len()).unwrap_or(u32::MAX)
+    }
+
+    /// How often memory has run out so far.
+    pub(crate) fn oom_kills(&self) -> u64 {
+        self.oom.read()
+    }
+
+    /// What an exit means that nobody asked for, given how often memory ran out meanwhile.
+    pub(crate) fn outcome(&self, exit: Exit, oom_kills: u64) -> (Outcome, Vec<Note>) {
+        let limit_bytes = self.limits.memory_bytes;
+        let (outcome, others) = match exit {
+            Exit::Signal(signal) if signal == Signal::KILL.as_raw() && oom_kills > 0 => {
+                (Outcome::OutOfMemory { limit_bytes }, oom_kills - 1)
+            }
+            Exit::Signal(signal) => (Outcome::Signaled { signal }, oom_kills),
+            Exit::Code(code) => (Outcome::Exited { code }, oom_kills),
+        };
+        let note = (others > 0).then_some(Note::ChildOutOfMemory {
+            killed: others,
+            limit_bytes,
+        });
+        (outcome, note.into_iter().collect())
+    }
+
+    /// A note where the workspace has no room left.
+    pub(crate) async fn disk_note(&self) -> Option<Note> {
+        let usage = self
+            .files
+            .run(|workspace| workspace.usage())
+            .await
+            .ok()?
+            .ok()?;
+        let free = usage.f_bavail.saturating_mul(usage.f_frsize);
+        let full = free < FULL_BELOW || (usage.f_files > 0 && usage.f_favail == 0);
+        full.then_some(Note::DiskFull {
+            limit_bytes: self.limits.workspace_bytes,
+            limit_inodes: self.limits.workspace_inodes,
+        })
+    }
+}

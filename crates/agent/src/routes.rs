@@ -1,0 +1,146 @@
+//! The routes: what a verified request asks for. Each hands over to one function.
+
+use std::sync::Arc;
+
+use glovebox_protocol::file::FileName;
+use glovebox_protocol::ids::ExecutionId;
+use glovebox_protocol::process::{StartProcess, WorkloadEnded};
+use hyper::http::request::Parts;
+
+use crate::agent::Shared;
+use crate::body::{MAX_JSON, SignedBody};
+use crate::error::ApiError;
+use crate::files;
+use crate::process;
+use crate::reply::{self, Reply};
+
+/// Fulfils one request. Nothing has an effect before the whole body is verified.
+pub(crate) async fn route(shared: &Arc<Shared>, parts: &Parts, body: &mut SignedBody) -> Reply {
+    let path = parts.uri.path();
+    let method = parts.method.as_str();
+    let query = parts.uri.query();
+    let rest = path
+        .strip_prefix("/v1/")
+        .ok_or_else(|| no_route(method, path))?;
+    let (noun, name) = rest.split_once('/').unwrap_or((rest, ""));
+    match (noun, query) {
+        ("list", _) | (_, None) => {}
+        ("processes", Some("eof")) if name.ends_with("/stdin") => {}
+        (_, Some(_)) => return Err(ApiError::invalid("this route takes no such query")),
+    }
+    match noun {
+        "files" | "stat" | "list" => {
+            shared.touch();
+            file_route(shared, (method, noun, name), query, body).await
+        }
+        "processes" => {
+            shared.touch();
+            process_route(shared, (method, name), query.is_some(), body).await
+        }
+        _ => match (method, rest) {
+            ("GET", "status") => {
+                body.empty().await?;
+                reply::ok(&shared.status().await)
+            }
+            ("POST", "workload/end") => {
+                body.empty().await?;
+                reply::ok(&WorkloadEnded {
+                    processes: shared.workload.end().await,
+                })
+            }
+            _ => Err(no_route(method, path)),
+        },
+    }
+}
+
+async fn file_route(
+    shared: &Arc<Shared>,
+    (method, noun, name): (&str, &str, &str),
+    query: Option<&str>,
+    body: &mut SignedBody,
+) -> Reply {
+    let parse = |text: &str| {
+        text.parse::<FileName>()
+            .map_err(|fault| ApiError::invalid(fault.to_string()))
+    };
+    if (method, noun) != ("PUT", "files") {
+        body.empty().await?;
+    }
+    match (method, noun) {
+        ("PUT", "files") => files::put(&shared.files, &shared.inputs, parse(name)?, body).await,
+        ("GET", "files") => {
+            let limits = &shared.config.limits;
+            let limit = limits.workspace_bytes.max(limits.file_size_bytes);
+            files::get(&shared.files, parse(name)?, limit).await
+        }
+        ("DELETE", "files") => {
+            let name = parse(name)?;
+            shared.inputs.forget(&name);
+            shared
+                .files
+                .run(move |workspace| workspace.remove(&name))
+                .await??;
+            reply::ok(&serde_json::json!({}))
+        }
+        ("GET", "stat") => {
+            let name = parse(name)?;
+            let stat = shared
+                .files
+                .run(move |workspace| {
+                    workspace
+                        .stat(&name)
+                        .map(|stat| files::describe(name, &stat))
+                })
+                .await??;
+            reply::ok(&stat)
+        }
+        ("GET", "list") if name.is_empty() => {
+            let after = match query.map(|query| query.strip_prefix("after=")) {
+                None => None,
+                Some(Some(name)) => Some(parse(name)?),
+                Some(None) => return Err(ApiError::invalid("a list takes only `after=NAME`")),
+            };
+            let listing = shared
+                .files
+                .run(move |workspace| files::list(workspace, after.as_ref()))
+                .await?;
+            reply::ok(&listing)
+        }
+        _ => Err(no_route(method, noun)),
+    }
+}
+
+async fn process_route(
+    shared: &Arc<Shared>,
+    (method, rest): (&str, &str),
+    eof: bool,
+    body: &mut SignedBody,
+) -> Reply {
+    let (id, verb) = rest.split_once('/').unwrap_or((rest, ""));
+    let id = || {
+        id.parse::<ExecutionId>()
+            .map_err(|fault| ApiError::invalid(fault.to_string()))
+    };
+    match (method, rest, verb) {
+        ("POST", "", _) => {
+            let request: StartProcess = body.json(MAX_JSON).await?;
+            process::start(&shared.workload, &shared.registry, request)
+        }
+        ("POST", _, "stdin") => {
+            let bytes = body.whole(MAX_JSON).await?;
+            process::stdin(&shared.registry, id()?, &bytes, eof).await?;
+            reply::ok(&serde_json::json!({}))
+        }
+        ("POST", _, "cancel") => {
+            let how = body.json(MAX_JSON).await?;
+            process::cancel(&shared.workload, &shared.registry, id()?, how)?;
+            reply::ok(&serde_json::json!({}))
+        }
+        _ => Err(no_route(method, "processes")),
+    }
+}
+
+fn no_route(method: &str, path: &str) -> ApiError {
+    let path = glovebox_protocol::file::escape_for_display(path.as_bytes());
+    ApiError::not_found(format!("there is no route {method} {path}"))
+}

@@ -1,0 +1,153 @@
+//! An agent outside a box, on a Unix socket, with a client.
+
+#![allow(dead_code, reason = "each test program uses its own part of this")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use glovebox_agent::{Agent, Options, Spawner};
+use glovebox_client::{AgentClient, ClientError, Execution, Identity, UnixConnector};
+use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds};
+use glovebox_protocol::class::ResourceClass;
+use glovebox_protocol::event::{Ended, EventBody};
+use glovebox_protocol::file::FileName;
+use glovebox_protocol::ids::{ExecutionId, InstallationId, SandboxId};
+use glovebox_protocol::limits::{InputLimits, Limits};
+use glovebox_protocol::process::StartProcess;
+use glovebox_protocol::sign::SigningKey;
+use tempfile::TempDir;
+use tokio::net::UnixListener;
+
+pub(crate) struct TestAgent {
+    pub(crate) agent: Agent,
+    pub(crate) client: AgentClient,
+    pub(crate) identity: Identity,
+    pub(crate) socket: PathBuf,
+    pub(crate) workspace: PathBuf,
+    /// Added to the system's time as the agent sees it, in milliseconds.
+    pub(crate) clock_off_ms: Arc<AtomicI64>,
+    _folder: TempDir,
+}
+
+pub(crate) fn config(identity: &Identity) -> AgentConfig {
+    AgentConfig {
+        sandbox: identity.sandbox,
+        installation: identity.installation,
+        keys: vec![identity.key.public()],
+        limits: Limits::of(ResourceClass::Small),
+        input_limits: InputLimits::default(),
+        ids: AgentIds {
+            agent: AgentIds::WORKLOAD,
+            workload: AgentIds::WORKLOAD,
+        },
+        exec_helper: String::new(),
+        python: "python3".into(),
+        fds: AgentFds {
+            listener: -1,
+            workload_cgroups: Vec::new(),
+            oom_events: None,
+        },
+    }
+}
+
+impl TestAgent {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}, BTreeMap::new()).await
+    }
+
+    pub(crate) async fn start_with(
+        change: impl FnOnce(&mut AgentConfig),
+        env: BTreeMap<String, String>,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = Identity {
+            key: Arc::new(SigningKey::generate().unwrap()),
+            installation: InstallationId::new(),
+            sandbox: SandboxId::new(),
+        };
+        let mut config = config(&identity);
+        change(&mut config);
+        let workspace = folder.path().join("workspace");
+        fs_err::create_dir(&workspace).unwrap();
+        let clock_off_ms = Arc::new(AtomicI64::new(0));
+        let mut options = Options::new(&workspace, Spawner::Direct { env });
+        let (system, off) = (Arc::clone(&options.clock), Arc::clone(&clock_off_ms));
+        options.clock = Arc::new(move || system() + off.load(Ordering::Relaxed));
+        let agent = Agent::new(config, options).unwrap();
+        let socket = folder.path().join("agent.sock");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let serving = agent.clone();
+        tokio::spawn(async move { serving.serve(listener).await });
+        Self {
+            client: AgentClient::new(identity.clone(), UnixConnector(socket.clone())),
+            agent,
+            identity,
+            socket,
+            workspace,
+            clock_off_ms,
+            _folder: folder,
+        }
+    }
+}
+
+pub(crate) fn name(text: &str) -> FileName {
+    FileName::from_bytes(text.as_bytes()).unwrap()
+}
+
+pub(crate) fn program(argv: &[&str]) -> StartProcess {
+    StartProcess {
+        execution: ExecutionId::new(),
+        argv: argv.iter().map(|argument| (*argument).into()).collect(),
+        env: BTreeMap::new(),
+        stdin: Default::default(),
+        time_limit_ms: 60_000,
+        output_limit_bytes: None,
+    }
+}
+
+pub(crate) fn shell(script: &str) -> StartProcess {
+    program(&["/bin/sh", "-c", script])
+}
+
+/// What an execution did.
+#[derive(Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    /// Everything but the output and the end.
+    pub(crate) events: Vec<EventBody>,
+    pub(crate) ended: Option<Ended>,
+}
+
+impl Done {
+    pub(crate) fn ended(&self) -> &Ended {
+        self.ended.as_ref().unwrap()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    pub(crate) fn errors(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+}
+
+pub(crate) async fn finish(mut execution: Execution) -> Done {
+    let mut done = Done::default();
+    while let Some(event) = execution.next().await.unwrap() {
+        match event {
+            EventBody::Stdout(output) => done.stdout.extend_from_slice(&output.0),
+            EventBody::Stderr(output) => done.stderr.extend_from_slice(&output.0),
+            EventBody::ExecutionEnded(ended) => done.ended = Some(ended),
+            other => done.events.push(other),
+        }
+    }
+    done
+}
+
+pub(crate) async fn run(client: &AgentClient, start: &StartProcess) -> Result<Done, ClientError> {
+    Ok(finish(client.run(start).await?).await)
+}

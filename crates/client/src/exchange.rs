@@ -1,0 +1,223 @@
+//! One signed request and its answer, over connections that are kept and used again.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use glovebox_protocol::error::ErrorBody;
+use glovebox_protocol::sign::{BodyDigest, Envelope, Epoch, Nonce, SignedHeaders, names};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::HOST;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+
+use crate::agent::Identity;
+use crate::body::RequestBody;
+use crate::connect::Connector;
+use crate::error::ClientError;
+
+/// Longest answer that is no stream, in bytes.
+pub(crate) const MAX_ANSWER: u64 = 16 * 1024 * 1024;
+
+/// Connections that are kept for later at most.
+const MAX_IDLE: usize = 8;
+
+type Sender = SendRequest<RequestBody>;
+
+/// What all clones of a client share.
+pub(crate) struct Link {
+    identity: Identity,
+    connector: Box<dyn Connector>,
+    idle: Mutex<Vec<Sender>>,
+    epoch: Mutex<Option<Epoch>>,
+}
+
+/// An answer whose body is still to be read. Dropped early it closes the connection, and so
+/// tells the agent that nobody reads.
+pub(crate) struct Answer {
+    pub(crate) body: Incoming,
+    sender: Sender,
+    link: Arc<Link>,
+}
+
+impl Answer {
+    /// Gives the connection back; to be called when the whole body was read.
+    pub(crate) fn done(self) {
+        if !self.sender.is_closed() {
+            let mut idle = lock(&self.link.idle);
+            if idle.len() < MAX_IDLE {
+                idle.push(self.sender);
+            }
+        }
+    }
+
+    /// The whole body.
+    pub(crate) async fn whole(mut self, limit_bytes: u64) -> Result<Bytes, ClientError> {
+        let mut chunks = Vec::new();
+        let mut length = 0;
+        while let Some(frame) = self.body.frame().await {
+            if let Ok(chunk) = frame.map_err(ClientError::Transport)?.into_data() {
+                length += chunk.len() as u64;
+                if length > limit_bytes {
+                    return Err(ClientError::TooLong { limit_bytes });
+                }
+                chunks.push(chunk);
+            }
+        }
+        self.done();
+        Ok(match <[Bytes; 1]>::try_from(chunks) {
+            Ok([only]) => only,
+            Err(chunks) => chunks.concat().into(),
+        })
+    }
+}
+
+/// The request line and what is known of the body before it is sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Head<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) length: u64,
+    pub(crate) sha256: BodyDigest,
+}
+
+impl Link {
+    pub(crate) fn new(identity: Identity, connector: Box<dyn Connector>) -> Self {
+        Self {
+            identity,
+            connector,
+            idle: Mutex::default(),
+            epoch: Mutex::default(),
+        }
+    }
+
+    /// The epoch that requests are signed for, if one is known.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        *lock(&self.epoch)
+    }
+
+    pub(crate) fn set_epoch(&self, epoch: Epoch) {
+        *lock(&self.epoch) = Some(epoch);
+    }
+
+    /// Signs a request for one epoch.
+    pub(crate) fn sign(
+        &self,
+        head: Head<'_>,
+        epoch: Epoch,
+        body: RequestBody,
+    ) -> Result<Request<RequestBody>, ClientError> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let unix_ms = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
+        let audience = self.identity.sandbox.to_string();
+        let key = &self.identity.key;
+        let envelope = Envelope {
+            installation: self.identity.installation,
+            audience: &audience,
+            epoch,
+            method: head.method,
+            path_and_query: head.target,
+            content_length: head.length,
+            body: head.sha256,
+            unix_ms,
+            nonce: Nonce::random()?,
+            key: key.id(),
+        };
+        let headers = SignedHeaders {
+            key: key.id(),
+            epoch,
+            unix_ms,
+            nonce: envelope.nonce,
+            body: head.sha256,
+            signature: key.sign(&envelope),
+        };
+        let mut request = Request::builder().method(head.method).uri(head.target);
+        for (name, value) in headers.to_pairs() {
+            request = request.header(name, value);
+        }
+        request
+            .header(HOST, "agent")
+            .body(body)
+            .map_err(ClientError::Request)
+    }
+
+    /// Sends a request. One that a kept connection did not even begin to send goes out on a new
+    /// one.
+    pub(crate) async fn send(
+        self: &Arc<Self>,
+        mut request: Request<RequestBody>,
+    ) -> Result<(StatusCode, Answer), ClientError> {
+        loop {
+            let kept = lock(&self.idle).pop();
+            let is_kept = kept.is_some();
+            let mut sender = match kept {
+                Some(sender) => sender,
+                None => self.connect().await?,
+            };
+            if sender.ready().await.is_err() && is_kept {
+                continue;
+            }
+            match sender.try_send_request(request).await {
+                Ok(response) => return self.accept(sender, response),
+                Err(mut failed) => match failed.take_message() {
+                    Some(unsent) if is_kept => request = unsent,
+                    _ => return Err(ClientError::Transport(failed.into_error())),
+                },
+            }
+        }
+    }
+
+    fn accept(
+        self: &Arc<Self>,
+        sender: Sender,
+        response: Response<Incoming>,
+    ) -> Result<(StatusCode, Answer), ClientError> {
+        let status = response.status();
+        if status == StatusCode::UNAUTHORIZED
+            && let Some(epoch) = response.headers().get(names::EPOCH)
+            && let Some(epoch) = epoch.to_str().ok().and_then(|text| text.parse().ok())
+        {
+            self.set_epoch(epoch);
+        }
+        let answer = Answer {
+            body: response.into_body(),
+            sender,
+            link: Arc::clone(self),
+        };
+        Ok((status, answer))
+    }
+
+    async fn connect(&self) -> Result<Sender, ClientError> {
+        let stream = self
+            .connector
+            .connect()
+            .await
+            .map_err(ClientError::Connect)?;
+        let (sender, connection) = handshake(TokioIo::new(stream))
+            .await
+            .map_err(ClientError::Transport)?;
+        tokio::spawn(async move {
+            // What breaks a connection shows in the request that was on it.
+            let _ = connection.await;
+        });
+        Ok(sender)
+    }
+}
+
+/// What an answer says when it is no success.
+pub(crate) async fn refusal(answer: Answer) -> ClientError {
+    match answer.whole(MAX_ANSWER).await {
+        Ok(body) => match serde_json::from_slice::<ErrorBody>(&body) {
+            Ok(body) => ClientError::Refused(Box::new(body)),
+            Err(error) => ClientError::Answer(error),
+        },
+        Err(error) => error,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // Nothing that holds one of these can panic halfway.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
