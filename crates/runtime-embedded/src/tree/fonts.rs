@@ -1,0 +1,122 @@
+//! Copies the fonts that sandboxes draw with: Latin, Greek and Cyrillic, Chinese, Japanese and
+//! Korean, and emoji; and the configuration of fontconfig for programs that use it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use fs_err as fs;
+
+use super::copy;
+use super::error::{SetupError, file};
+
+const DOING: &str = "copying fonts";
+
+/// Where machines keep fonts.
+const FOLDERS: [&str; 2] = ["/usr/share/fonts", "/usr/local/share/fonts"];
+
+/// A font file that every sandbox has, by the names it goes by, and the Debian package that holds it.
+const REQUIRED: [(&[&str], &str); 10] = [
+    (&["DejaVuSans.ttf"], "fonts-dejavu-core"),
+    (&["DejaVuSans-Bold.ttf"], "fonts-dejavu-core"),
+    (&["DejaVuSansMono.ttf"], "fonts-dejavu-core"),
+    (&["DejaVuSansMono-Bold.ttf"], "fonts-dejavu-core"),
+    (&["DejaVuSerif.ttf"], "fonts-dejavu-core"),
+    (&["NotoSansCJK-Regular.ttc"], "fonts-noto-cjk"),
+    (&["NotoSansCJK-Bold.ttc"], "fonts-noto-cjk"),
+    (&["NotoColorEmoji.ttf"], "fonts-noto-color-emoji"),
+    // Outlines, for what cannot draw bitmaps (matplotlib).
+    (
+        &["Symbola_hint.ttf", "Symbola.ttf", "Symbola.otf"],
+        "fonts-symbola",
+    ),
+    // TrueType outlines, for what cannot embed others (reportlab).
+    (
+        &["DroidSansFallbackFull.ttf", "DroidSansFallback.ttf"],
+        "fonts-droid-fallback",
+    ),
+];
+
+/// Copied where the machine has them.
+const OPTIONAL: [&str; 4] = [
+    "DejaVuSerif-Bold.ttf",
+    "DejaVuSans-Oblique.ttf",
+    "DejaVuSans-BoldOblique.ttf",
+    "DejaVuSerif-Italic.ttf",
+];
+
+/// Copies the fonts, each to the path it has on the host.
+pub(crate) fn install(tree: &Path) -> Result<(), SetupError> {
+    let mut present = HashMap::new();
+    for folder in FOLDERS {
+        list(Path::new(folder), &mut present);
+    }
+    let mut missing: (Vec<String>, Vec<String>) = Default::default();
+    for (names, package) in REQUIRED {
+        match names.iter().find_map(|name| present.get(*name)) {
+            Some(path) => copy_font(path, tree)?,
+            None => {
+                missing.0.push(names[0].to_owned());
+                if !missing.1.iter().any(|known| known == package) {
+                    missing.1.push(package.to_owned());
+                }
+            }
+        }
+    }
+    if !missing.0.is_empty() {
+        return Err(SetupError::NoFonts {
+            files: missing.0,
+            packages: missing.1,
+        });
+    }
+    for path in OPTIONAL.iter().filter_map(|name| present.get(*name)) {
+        copy_font(path, tree)?;
+    }
+    copy::text(
+        &tree.join("etc/fonts/fonts.conf"),
+        include_str!("fonts.conf"),
+    )
+    .map_err(file(DOING))
+}
+
+/// Makes fontconfig's cache where this machine can; without it the first program to list fonts
+/// reads them all. Called when the font folders no longer change, as it records their times.
+pub(crate) fn make_cache(tree: &Path) {
+    let made = Command::new("fc-cache")
+        .arg("--sysroot")
+        .arg(tree)
+        .arg("--force")
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        // Not there, or too old for `--sysroot`: nothing but the time of a first listing is lost.
+        let _ = fs::remove_dir_all(tree.join("var/cache/fontconfig"));
+    }
+}
+
+fn list(folder: &Path, present: &mut HashMap<String, PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.filter_map(Result::ok) {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            list(&path, present);
+        } else if path.is_file() {
+            present
+                .entry(entry.file_name().to_string_lossy().into_owned())
+                .or_insert(path);
+        }
+    }
+}
+
+fn copy_font(path: &Path, tree: &Path) -> Result<(), SetupError> {
+    let at = tree.join(path.strip_prefix("/").unwrap_or(path));
+    copy::file(path, &at)
+        .and_then(|()| copy::set_mode(&at, 0o644))
+        .map_err(file(DOING))
+}
