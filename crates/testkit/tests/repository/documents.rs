@@ -21,7 +21,6 @@ fn documents() -> Result<Vec<TextFile>> {
     Ok(text_files()?
         .into_iter()
         .filter(|file| file.is_a(&["md"]))
-        .filter(|file| file.is_below("docs") || file.path.components().count() == 1)
         .collect())
 }
 
