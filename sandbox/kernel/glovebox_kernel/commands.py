@@ -46,15 +46,29 @@ def run(command: str | list[str], text: bytes | None = None) -> int:
 
 def capture(command: str) -> tuple[str, int]:
     """Runs a command; returns what it wrote, both streams together, and its exit code."""
+    output, _, code = _captured(command, None, subprocess.STDOUT)
+    return output, code
+
+
+def capture_apart(command: list[str], text: bytes) -> tuple[str, str, int]:
+    """Runs a command with `text` as its input; returns its two streams and its exit code."""
+    return _captured(command, text, subprocess.PIPE)
+
+
+def _captured(command: str | list[str], text: bytes | None, errors: int) -> tuple[str, str, int]:
     process = _start(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command,
+        stdin=subprocess.DEVNULL if text is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
     )
     try:
-        output, _ = process.communicate()
-        return output.decode("utf-8", "replace"), _exit_code(process.returncode)
+        out, err = process.communicate(text)
     except BaseException:
         _end(process)
         raise
+    code = _exit_code(process.returncode)
+    return out.decode("utf-8", "replace"), (err or b"").decode("utf-8", "replace"), code
 
 
 def _start(command: str | list[str], **streams: Any) -> "subprocess.Popen[bytes]":

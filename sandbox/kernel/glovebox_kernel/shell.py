@@ -7,6 +7,7 @@ from typing import Any
 from IPython.core.autocall import ExitAutocall
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.magics import default_script_magics
 from IPython.utils.text import LSString, SList
 from traitlets import Bool, Instance, Type, default
 
@@ -85,6 +86,14 @@ class KernelShell(InteractiveShell):
     def Completer(self, completer: Any) -> None:  # noqa: N802
         self._completer = completer
 
+    def init_magics(self) -> None:
+        """IPython's magics, with a quicker way to run scripts."""
+        super().init_magics()
+        for name in ("script", *default_script_magics()):
+            self.magics_manager.register_lazy(
+                name, "glovebox_kernel.scripts:KernelScriptMagics", "cell"
+            )
+
     def _tee(self, channel: str) -> AbstractContextManager[None]:
         """Keeps no copy of what is printed."""
         return nullcontext()
@@ -145,19 +154,40 @@ class KernelShell(InteractiveShell):
             self._cell_loop.interrupted = False
             info = kind, value, _ = exc_tuple = errors.as_interrupt(info)
         try:
-            if kind is UsageError:
-                session().error(kind, value, [f"UsageError: {content.safe_text(value)}"])
-            elif errors.holds_group(value):
-                session().error(kind, value, errors.group_lines(info))
+            text = content.safe_text(value)
+            if isinstance(value, SyntaxError):
+                self.showsyntaxerror(filename, running_compiled_code)
             else:
-                super().showtraceback(
-                    exc_tuple, filename, tb_offset, exception_only, running_compiled_code
-                )
+                self._showtraceback(kind, value, self._lines(info, text, tb_offset, exception_only))
         except PeerGone:
             raise
-        except BaseException:
-            text = content.safe_text(value)
+        except BaseException as failure:
+            if isinstance(failure, KeyboardInterrupt):
+                text = "<interrupted while it was being shown>"
             session().error(kind, text, errors.plain_lines(kind, value, text))
+        else:
+            if self.call_pdb:
+                self.debugger(force=True)
+
+    def _lines(
+        self, info: errors.ExcInfo, text: str, tb_offset: int | None, exception_only: bool
+    ) -> list[str]:
+        """The traceback as it is shown. User code has a say in it, so it may raise anything."""
+        kind, value, trace = info
+        if kind is UsageError:
+            return [f"UsageError: {text}"]
+        if errors.holds_group(value):
+            return errors.group_lines(info)
+        if exception_only:
+            lines = ["An exception has occurred, use %tb to see the full traceback.\n"]
+            return lines + self.InteractiveTB.get_exception_only(kind, value)
+        if hasattr(value, "_render_traceback_"):
+            return list(value._render_traceback_())
+        return self.InteractiveTB.structured_traceback(kind, value, trace, tb_offset=tb_offset)
+
+    def _format_exception_for_storage(self, *_error: Any, **_options: Any) -> dict[str, Any]:
+        """Stores no second traceback: nothing reads it, and making it runs the error's code."""
+        return {}
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
         session().error(etype, evalue, stb)
