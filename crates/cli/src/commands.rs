@@ -1,0 +1,5 @@
+//! One file for each thing that `glovebox` can do.
+
+pub(crate) mod run;
+pub(crate) mod setup;
+pub(crate) mod version;

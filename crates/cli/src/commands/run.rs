@@ -1,0 +1,210 @@
+//! `glovebox run`
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use glovebox_protocol::event::EventBody;
+use glovebox_protocol::ids::SandboxId;
+use glovebox_protocol::limits::{InputLimits, Limits};
+use tokio::task::spawn_blocking;
+
+use crate::arguments::RunArguments;
+use crate::environment::Environment;
+use crate::failure::{Failure, shown};
+use crate::installation::Installation;
+use crate::output::OutputThread;
+use crate::progress::Progress;
+use crate::quantity::size;
+use crate::run::{
+    Audience, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, options, work,
+};
+use crate::signals::Signals;
+
+/// The status of a program whose output nobody reads any more.
+const OUTPUT_GONE: u8 = 141;
+
+/// Runs a program in a sandbox and collects what it saves. Returns the exit status.
+pub(crate) async fn run(arguments: &RunArguments, environment: &Environment) -> u8 {
+    let audience = match (arguments.json, arguments.quiet) {
+        (true, _) => Audience::Program,
+        (false, true) => Audience::QuietPerson,
+        (false, false) => Audience::Person,
+    };
+    let progress = Arc::new(Progress::new(audience == Audience::Person));
+    let mut reporter = Reporter::new(OutputThread::start(Arc::clone(&progress)), audience);
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            let failure = Failure::machine("listening to signals", error);
+            return fail(reporter, failure).await;
+        }
+    };
+    let mut session = Session::new(&mut reporter, &progress, &mut signals);
+    let done = attempt(arguments, environment, &progress, &mut session).await;
+    let output_gone = session.output_gone;
+    progress.done();
+    let verdict = match done {
+        Ok(_) | Err(Failure::OutputGone) if output_gone => Verdict {
+            status: OUTPUT_GONE,
+            ..Verdict::FINE
+        },
+        Ok(verdict) => verdict,
+        Err(failure) => return fail(reporter, failure).await,
+    };
+    if let Some(line) = verdict.line {
+        reporter.warning(line).await;
+    }
+    // Whoever reads slowly may be told by a signal not to be waited for.
+    tokio::select! {
+        () = reporter.finish() => {}
+        _ = signals.next() => {}
+    }
+    verdict.status
+}
+
+async fn fail(mut reporter: Reporter, failure: Failure) -> u8 {
+    let status = failure.exit_status();
+    if !matches!(failure, Failure::OutputGone) {
+        // A program that reads the events gets this one last; a person reads it in any case.
+        let _ = reporter.failed(&failure).await;
+    }
+    if !matches!(failure, Failure::Stopped { .. }) {
+        reporter.finish().await;
+    }
+    status
+}
+
+async fn attempt(
+    arguments: &RunArguments,
+    environment: &Environment,
+    progress: &Arc<Progress>,
+    session: &mut Session<'_>,
+) -> Result<Verdict, Failure> {
+    let limits = limits(arguments, session).await;
+    let plan = Plan::of(arguments)?;
+    plan.inputs.check(&InputLimits::default())?;
+    check_room(&plan, &limits)?;
+    for path in &plan.inputs.skipped {
+        let line = format!(
+            "left outside {}: it is a link or no regular file",
+            shown(path)
+        );
+        session.reporter.warning(line).await;
+    }
+    let installation = Installation::find()?;
+    let data = environment.data_folder(arguments.data.as_deref());
+    let layers = tree(&installation, &data, environment, progress, session).await?;
+    let wanted = Wanted {
+        options: options(
+            installation.launcher,
+            data,
+            environment.run_folder(),
+            layers,
+            arguments.accept_weaker.clone(),
+        ),
+        limits,
+        time_limit: arguments.timeout,
+    };
+    let begun = Instant::now();
+    let id = SandboxId::new();
+    progress.phase("starting the sandbox");
+    let accepted_weaker = arguments
+        .accept_weaker
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let starting = EventBody::SandboxStarting {
+        sandbox: id,
+        accepted_weaker,
+    };
+    session.tell(starting).await?;
+    let launching = Sandbox::launcher(wanted.options.clone());
+    let runtime = session
+        .until_stopped("starting the sandbox", launching)
+        .await?;
+    let worked = async {
+        let making = Sandbox::make(Arc::clone(&runtime), &wanted, id);
+        let sandbox = session
+            .until_stopped("starting the sandbox", making)
+            .await?;
+        let ready = EventBody::SandboxReady {
+            sandbox: id,
+            after_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        };
+        session.tell(ready).await?;
+        let env: BTreeMap<_, _> = arguments.env.iter().cloned().collect();
+        work(session, &sandbox, &plan, &env, arguments.timeout).await
+    }
+    .await;
+    progress.phase("cleaning up");
+    let ended = end_launcher(runtime).await;
+    let verdict = worked?;
+    ended.map(|()| verdict)
+}
+
+/// The limits that were asked for.
+async fn limits(arguments: &RunArguments, session: &Session<'_>) -> Limits {
+    let mut limits = Limits::of(arguments.class);
+    if let Some(memory) = arguments.memory {
+        limits.memory_bytes = memory;
+    }
+    if let Some(disk) = arguments.disk {
+        limits.workspace_bytes = disk;
+        limits.file_size_bytes = disk;
+    }
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let millis = u32::try_from(cpus).unwrap_or(u32::MAX).saturating_mul(1000);
+    if limits.cpu_millis > millis {
+        let line = format!(
+            "class {} has {} CPUs; this machine gives {cpus}",
+            arguments.class,
+            limits.cpu_millis / 1000
+        );
+        session.reporter.note(line).await;
+        limits.cpu_millis = millis;
+    }
+    limits
+}
+
+fn check_room(plan: &Plan, limits: &Limits) -> Result<(), Failure> {
+    let total = plan.inputs.total_bytes();
+    if total <= limits.workspace_bytes {
+        return Ok(());
+    }
+    Err(Failure::Input {
+        problem: format!(
+            "the inputs have {} together; the workspace has {}",
+            size(total),
+            size(limits.workspace_bytes)
+        ),
+        fix: Some("make more room with --disk".into()),
+        cause: None,
+    })
+}
+
+/// Makes sure of the tree that the sandbox stands on.
+async fn tree(
+    installation: &Installation,
+    data: &std::path::Path,
+    environment: &Environment,
+    progress: &Arc<Progress>,
+    session: &mut Session<'_>,
+) -> Result<Vec<String>, Failure> {
+    progress.phase("looking at the tree");
+    let setting_up = {
+        let (installation, data) = (installation.clone(), data.to_owned());
+        let (environment, progress) = (environment.clone(), Arc::clone(progress));
+        spawn_blocking(move || installation.ensure_tree(&data, &environment, progress))
+    };
+    let joined = async {
+        setting_up
+            .await
+            .map_err(|error| Failure::machine("setting up the tree", error))?
+    };
+    let (trees, told) = session.until_stopped("setting up", joined).await?;
+    for note in told.notes {
+        session.reporter.note(format!("note: {note}")).await;
+    }
+    Ok(trees.layers)
+}

@@ -1,0 +1,83 @@
+//! `glovebox setup`
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::task::spawn_blocking;
+
+use crate::arguments::SetupArguments;
+use crate::environment::Environment;
+use crate::failure::{Failure, shown};
+use crate::installation::{Installation, from_setup, took};
+use crate::output::OutputThread;
+use crate::progress::Progress;
+use crate::run::{Audience, Reporter, Session};
+use crate::signals::Signals;
+
+/// Builds the tree that sandboxes stand on, or compares every file of the one that is there with
+/// its manifest.
+pub(crate) async fn run(
+    arguments: &SetupArguments,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    let progress = Arc::new(Progress::new(!arguments.quiet));
+    let output = OutputThread::start(Arc::clone(&progress));
+    let audience = if arguments.quiet {
+        Audience::QuietPerson
+    } else {
+        Audience::Person
+    };
+    let mut reporter = Reporter::new(output, audience);
+    let done = set_up(arguments, environment, &progress, &mut reporter).await;
+    progress.done();
+    reporter.finish().await;
+    done
+}
+
+async fn set_up(
+    arguments: &SetupArguments,
+    environment: &Environment,
+    progress: &Arc<Progress>,
+    reporter: &mut Reporter,
+) -> Result<(), Failure> {
+    let mut signals =
+        Signals::listen().map_err(|error| Failure::machine("listening to signals", error))?;
+    let installation = Installation::find()?;
+    let data = environment.data_folder(arguments.data.as_deref());
+    let begun = Instant::now();
+    progress.phase("looking at the tree");
+    let mut session = Session::new(reporter, progress, &mut signals);
+    let work = {
+        let (environment, progress, data) =
+            (environment.clone(), Arc::clone(progress), data.clone());
+        spawn_blocking(move || {
+            let (trees, told) =
+                installation.ensure_tree(&data, &environment, Arc::clone(&progress))?;
+            if told.steps == 0 {
+                // There was one: now it is compared file by file.
+                progress.say("comparing every file with the manifest");
+                trees
+                    .verify_full(&data)
+                    .map_err(|error| from_setup(&error))?;
+            }
+            Ok(told)
+        })
+    };
+    let joined = async {
+        work.await
+            .map_err(|error| Failure::machine("setting up the tree", error))?
+    };
+    let told = session.until_stopped("setting up", joined).await?;
+    progress.done();
+    for note in &told.notes {
+        reporter.note(format!("note: {note}")).await;
+    }
+    reporter
+        .note(format!(
+            "{}: {}",
+            shown(&data),
+            took(&told, begun.elapsed())
+        ))
+        .await;
+    Ok(())
+}

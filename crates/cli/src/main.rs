@@ -1,0 +1,69 @@
+//! The `glovebox` command: reads what is asked for, does it, says how it went.
+//!
+//! Each command has one file in `commands`. The work itself is that of the libraries: this crate
+//! parses, prints and maps failures to exit statuses.
+
+mod arguments;
+mod commands;
+mod environment;
+mod failure;
+mod installation;
+mod notebook;
+mod output;
+mod progress;
+mod quantity;
+mod run;
+mod signals;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use arguments::{Arguments, Command};
+use environment::Environment;
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help goes to standard output, mistakes to standard error; neither has to be read.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let environment = Environment::read();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return said(&Failure::machine("starting", error)),
+    };
+    let status = runtime.block_on(perform(arguments.command, &environment));
+    // A set-up that was stopped may still be at work on a thread; it ends with the process.
+    runtime.shutdown_background();
+    status
+}
+
+async fn perform(command: Command, environment: &Environment) -> ExitCode {
+    let done = match command {
+        Command::Run(arguments) => {
+            return ExitCode::from(commands::run::run(&arguments, environment).await);
+        }
+        Command::Setup(arguments) => commands::setup::run(&arguments, environment).await,
+        Command::Version => commands::version::run(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => said(&failure),
+    }
+}
+
+/// Says why the command failed, and with which status it ends.
+fn said(failure: &Failure) -> ExitCode {
+    // Nobody has to read it.
+    let _ = std::io::stderr().write_all(failure.for_person().as_bytes());
+    ExitCode::from(failure.exit_status())
+}

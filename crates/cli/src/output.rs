@@ -1,0 +1,113 @@
+//! Writes to standard output and standard error, on a thread of its own.
+//!
+//! A reader that is slow holds up this thread and then, through a short queue, the program; it
+//! never holds up the signals that this command listens to. Bytes are written as they are.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, watch};
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// Chunks that may wait to be written.
+const QUEUE: usize = 8;
+
+enum Message {
+    /// Bytes for standard output.
+    Out(Bytes),
+    /// Bytes for standard error.
+    Err(Bytes),
+    /// A line of this command's own for standard error.
+    Line(String),
+}
+
+/// Where output goes.
+pub(crate) struct OutputThread {
+    sender: mpsc::Sender<Message>,
+    /// Whether somebody still reads; closed when the thread has ended.
+    is_read: watch::Receiver<bool>,
+}
+
+impl OutputThread {
+    /// Starts the thread.
+    pub(crate) fn start(progress: Arc<Progress>) -> Self {
+        let (sender, receiver) = mpsc::channel(QUEUE);
+        let (told, is_read) = watch::channel(true);
+        std::thread::spawn(move || write_all(receiver, &told, &progress));
+        Self { sender, is_read }
+    }
+
+    /// Writes to standard output.
+    pub(crate) async fn out(&self, bytes: Bytes) -> Result<(), Failure> {
+        self.send(Message::Out(bytes)).await
+    }
+
+    /// Writes to standard error what the program wrote there.
+    pub(crate) async fn err(&self, bytes: Bytes) -> Result<(), Failure> {
+        self.send(Message::Err(bytes)).await
+    }
+
+    /// Writes a line of this command's own to standard error. Nobody has to read it.
+    pub(crate) async fn line(&self, line: impl Into<String>) {
+        // The thread ends only when the output is gone, and then so are our lines.
+        let _ = self.sender.send(Message::Line(line.into())).await;
+    }
+
+    async fn send(&self, message: Message) -> Result<(), Failure> {
+        if !*self.is_read.borrow() {
+            return Err(Failure::OutputGone);
+        }
+        self.sender
+            .send(message)
+            .await
+            .map_err(|_| Failure::OutputGone)
+    }
+
+    /// Waits until everything is written.
+    pub(crate) async fn finish(self) {
+        let Self {
+            sender,
+            mut is_read,
+        } = self;
+        drop(sender);
+        // The thread drops its end when it is through.
+        while is_read.changed().await.is_ok() {}
+    }
+}
+
+fn write_all(
+    mut receiver: mpsc::Receiver<Message>,
+    told: &watch::Sender<bool>,
+    progress: &Progress,
+) {
+    while let Some(message) = receiver.blocking_recv() {
+        progress.before_output();
+        let (written, ends_line) = match &message {
+            Message::Out(bytes) => (to_stdout(bytes), bytes.ends_with(b"\n")),
+            Message::Err(bytes) => (to_stderr(bytes), bytes.ends_with(b"\n")),
+            Message::Line(line) => {
+                let gap = if progress.is_mid_line() { "\n" } else { "" };
+                // The person may have closed standard error; that is no reason to stop.
+                let _ = to_stderr(format!("{gap}{line}\n").as_bytes());
+                (Ok(()), true)
+            }
+        };
+        progress.after_output(ends_line);
+        if written.is_err() {
+            told.send_replace(false);
+        }
+    }
+}
+
+fn to_stdout(bytes: &[u8]) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
+fn to_stderr(bytes: &[u8]) -> std::io::Result<()> {
+    std::io::stderr().lock().write_all(bytes)
+}
