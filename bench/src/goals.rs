@@ -1,0 +1,61 @@
+//! The goals, a file each. Every one gives its figures, taken beside the peers in the same run.
+
+mod deaths;
+mod files;
+mod memory;
+mod output;
+mod rate;
+mod round_trip;
+mod start;
+
+use anyhow::{Context as _, Result};
+
+use crate::figures::Figure;
+use crate::peers::Peers;
+use crate::stage::Stage;
+
+/// How often things are repeated.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Repeats {
+    /// Only to show that everything runs.
+    pub(crate) short: bool,
+}
+
+impl Repeats {
+    /// `full` times, or `short` times in the short form.
+    pub(crate) const fn of(self, short: usize, full: usize) -> usize {
+        if self.short { short } else { full }
+    }
+}
+
+/// Takes the figures of the goals whose names are in `only`, or of all; tells `begins` which goal
+/// is next.
+///
+/// # Errors
+/// When something could not be measured. Figures are worth nothing when some are missing.
+pub(crate) async fn measure(
+    stage: &Stage,
+    peers: &Peers,
+    repeats: Repeats,
+    only: &[String],
+    mut begins: impl FnMut(&str),
+) -> Result<Vec<Figure>> {
+    let mut figures = Vec::new();
+    for goal in ["G2", "G3", "G4", "G5", "G6", "G7", "G10"] {
+        if !only.is_empty() && !only.iter().any(|wanted| wanted == goal) {
+            continue;
+        }
+        begins(goal);
+        let taken = match goal {
+            "G2" => start::measure(stage, peers, repeats).await,
+            "G3" => round_trip::measure(stage, peers, repeats).await,
+            "G4" => memory::measure(stage, peers, repeats).await,
+            "G5" => rate::measure(stage, repeats).await,
+            "G6" => files::measure(stage, peers, repeats).await,
+            "G7" => output::measure(stage, peers, repeats).await,
+            _ => deaths::measure(stage, peers, repeats).await,
+        };
+        figures.extend(taken.with_context(|| format!("measuring {goal}"))?);
+    }
+    Ok(figures)
+}
