@@ -75,6 +75,10 @@ pub struct BoxSpec {
     pub layers: Vec<String>,
     /// When the box has to be gone, in milliseconds since 1970 (UTC), whatever happens.
     pub hard_deadline_ms: Option<i64>,
+    /// Protections that are left out, to see that a check notices. Only in a test build.
+    #[cfg(feature = "mutations")]
+    #[serde(default)]
+    pub mutations: Vec<crate::mutation::Mutation>,
 }
 
 /// A line from launcher to runtime.

@@ -4,5 +4,11 @@
 //! of kernels, files or artifacts: it makes a place from which nothing can be reached, starts
 //! one program in it, and takes it down again.
 
+pub mod cgroup;
 pub mod control;
+mod create;
+mod fault;
+pub mod launcher;
+pub mod mutation;
+mod sys;
 pub mod weakness;

@@ -69,7 +69,10 @@ impl fmt::Display for Weakness {
 
 /// A name is no weakness that can be accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no protection that can be gone without; there are {}", names())]
+#[error(
+    "`{given}` is no protection that can be gone without; there are {}",
+    names()
+)]
 pub struct UnknownWeakness {
     given: String,
 }

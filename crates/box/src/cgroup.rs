@@ -1,0 +1,57 @@
+//! Control groups: finding them, and making, filling, emptying and removing one pair per box.
+//!
+//! All work is on files below paths that [`layout`] found, so that tests can point it at a tree
+//! of their own. Which number goes into which file stands in [`limits`].
+
+pub(crate) mod files;
+pub(crate) mod group;
+pub mod layout;
+pub(crate) mod limits;
+pub(crate) mod pod;
+
+use std::path::{Path, PathBuf};
+
+/// How work on control groups can fail.
+#[derive(Debug, thiserror::Error)]
+pub enum CgroupError {
+    /// A folder or file of the control group file system could not be used.
+    #[error("{doing} {}", path.display())]
+    File {
+        /// What was being done.
+        doing: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Processes were left that did not go away.
+    #[error("processes are left in {} after {waited_ms} ms", path.display())]
+    NotEmpty {
+        /// Which group.
+        path: PathBuf,
+        /// How long they were waited for, in milliseconds.
+        waited_ms: u128,
+    },
+    /// There is no place for control groups of ours.
+    #[error("{reason}")]
+    NoPlace {
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        fix: String,
+    },
+}
+
+/// The error of one operation on one file.
+pub(crate) fn on(
+    doing: &'static str,
+    path: &Path,
+) -> impl FnOnce(std::io::Error) -> CgroupError + use<> {
+    let path = path.to_owned();
+    move |source| CgroupError::File {
+        doing,
+        path,
+        source,
+    }
+}

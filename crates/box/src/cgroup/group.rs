@@ -1,0 +1,340 @@
+//! The groups of one box: `agent` and `work` below one for the whole, in every hierarchy.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use glovebox_protocol::limits::Limits;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal};
+
+use super::layout::{Controller, Version};
+use super::limits::{Role, settings};
+use super::pod::{PodGroups, enable};
+use super::{CgroupError, files, on};
+use crate::mutation::Omissions;
+
+const AGENT: &str = "agent";
+const WORK: &str = "work";
+
+/// The groups of one box.
+#[derive(Debug)]
+pub(crate) struct BoxGroups {
+    version: Version,
+    trees: Vec<BoxTree>,
+}
+
+#[derive(Debug)]
+struct BoxTree {
+    /// The folder of the whole box.
+    whole: PathBuf,
+    controllers: Vec<Controller>,
+}
+
+impl BoxGroups {
+    /// Makes the groups with their limits. On failure nothing is left.
+    ///
+    /// # Errors
+    /// The first folder or file that could not be made or written.
+    pub(crate) fn make(
+        pod: &PodGroups,
+        name: &str,
+        limits: &Limits,
+        host_cpus: u32,
+        omissions: &Omissions,
+    ) -> Result<Self, CgroupError> {
+        let mut groups = Self {
+            version: pod.version,
+            trees: Vec::new(),
+        };
+        for tree in &pod.trees {
+            let whole = tree.folder.join(name);
+            files::make_folder(&whole).map_err(on("making the control group", &whole))?;
+            groups.trees.push(BoxTree {
+                whole,
+                controllers: tree.controllers.clone(),
+            });
+        }
+        let filled = groups.fill(limits, host_cpus, omissions);
+        if filled.is_err() {
+            // Nothing runs in them yet.
+            groups.remove(Duration::ZERO)?;
+        }
+        filled.map(|()| groups)
+    }
+
+    fn fill(
+        &self,
+        limits: &Limits,
+        host_cpus: u32,
+        omissions: &Omissions,
+    ) -> Result<(), CgroupError> {
+        for tree in &self.trees {
+            if self.version == Version::Two {
+                enable(&tree.whole, &tree.controllers)?;
+            }
+            for (role, folder) in [
+                (Role::Whole, tree.whole.clone()),
+                (Role::Agent, tree.whole.join(AGENT)),
+                (Role::Work, tree.whole.join(WORK)),
+            ] {
+                if role != Role::Whole {
+                    files::make_folder(&folder).map_err(on("making the control group", &folder))?;
+                }
+                for controller in &tree.controllers {
+                    for setting in settings(
+                        self.version,
+                        *controller,
+                        role,
+                        limits,
+                        host_cpus,
+                        omissions,
+                    ) {
+                        let path = folder.join(setting.file);
+                        match files::write(&path, &setting.value) {
+                            Err(error)
+                                if setting.optional
+                                    && error.kind() == std::io::ErrorKind::NotFound => {}
+                            other => other.map_err(on("setting", &path))?,
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// On version 2, the agent's group as a descriptor, into which a process can be cloned.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub(crate) fn clone_target(&self) -> Result<Option<OwnedFd>, CgroupError> {
+        match (self.version, self.trees.first()) {
+            (Version::Two, Some(tree)) => {
+                open_folder(&tree.whole.join(AGENT), OFlags::RDONLY).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// On version 1, moves a process into the agent's groups.
+    ///
+    /// # Errors
+    /// When a hierarchy refuses it.
+    pub(crate) fn attach_agent(&self, pid: Pid) -> Result<(), CgroupError> {
+        if self.version == Version::Two {
+            return Ok(());
+        }
+        for tree in &self.trees {
+            let procs = tree.whole.join(AGENT).join("cgroup.procs");
+            files::write(&procs, &pid.as_raw_nonzero().to_string())
+                .map_err(on("moving the agent into", &procs))?;
+        }
+        Ok(())
+    }
+
+    /// The doors of the workload's groups, as they have to be opened by the agent.
+    ///
+    /// Version 1 lets a process through a door only when the door was opened under the process's
+    /// own id: the file becomes the agent's, and the agent opens it itself. Version 2 looks at
+    /// what the opener may do, and the opener's own view of the tree: opened here.
+    ///
+    /// # Errors
+    /// When a door cannot be opened or given away.
+    pub(crate) fn work_doors(&self, agent: u32) -> Result<Vec<Door>, CgroupError> {
+        self.trees
+            .iter()
+            .map(|tree| {
+                let folder = tree.whole.join(WORK);
+                let procs = folder.join("cgroup.procs");
+                match self.version {
+                    Version::One => {
+                        rustix::fs::chown(&procs, Some(rustix::fs::Uid::from_raw(agent)), None)
+                            .map_err(|error| on("giving the agent", &procs)(error.into()))?;
+                        open_folder(&folder, OFlags::PATH).map(Door::Closed)
+                    }
+                    Version::Two => fs_err::OpenOptions::new()
+                        .write(true)
+                        .open(&procs)
+                        .map(|file| Door::Open(file.into_parts().0.into()))
+                        .map_err(on("opening", &procs)),
+                }
+            })
+            .collect()
+    }
+
+    /// The file in which the kernel counts what it has killed in the workload's group because
+    /// memory had run out; `None` where memory is not limited.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub(crate) fn oom_events(&self) -> Result<Option<File>, CgroupError> {
+        self.oom_file(WORK)
+            .map(|path| {
+                fs_err::File::open(&path)
+                    .map(|file| file.into_parts().0)
+                    .map_err(on("opening", &path))
+            })
+            .transpose()
+    }
+
+    /// How often the kernel killed in the agent's group because memory had run out.
+    pub(crate) fn agent_oom_kills(&self) -> u64 {
+        self.oom_file(AGENT)
+            .and_then(|path| files::read(&path).ok())
+            .and_then(|text| {
+                let mut lines = text.lines();
+                lines.find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+            })
+            .unwrap_or(0)
+    }
+
+    fn oom_file(&self, leaf: &str) -> Option<PathBuf> {
+        let file = match self.version {
+            Version::One => "memory.oom_control",
+            Version::Two => "memory.events",
+        };
+        self.trees
+            .iter()
+            .find(|tree| tree.controllers.contains(&Controller::Memory))
+            .map(|tree| tree.whole.join(leaf).join(file))
+    }
+
+    /// Kills whatever is left and removes the groups, in at most `patience`.
+    ///
+    /// # Errors
+    /// When processes stay, or a folder cannot be removed.
+    pub(crate) fn remove(&self, patience: Duration) -> Result<(), CgroupError> {
+        for tree in &self.trees {
+            empty(self.version, &tree.whole, patience)?;
+        }
+        for tree in &self.trees {
+            remove_folder(&tree.whole, patience)?;
+        }
+        Ok(())
+    }
+}
+
+/// A way into the workload's group of one hierarchy.
+#[derive(Debug)]
+pub(crate) enum Door {
+    /// `cgroup.procs`, open for writing.
+    Open(OwnedFd),
+    /// The folder; `cgroup.procs` in it is to be opened by whoever goes through.
+    Closed(OwnedFd),
+}
+
+impl Door {
+    /// Opens the door under the ids that the caller has now.
+    ///
+    /// # Errors
+    /// What `open` says.
+    pub(crate) fn open(self) -> std::io::Result<OwnedFd> {
+        match self {
+            Self::Open(fd) => Ok(fd),
+            Self::Closed(folder) => Ok(rustix::fs::openat(
+                folder,
+                c"cgroup.procs",
+                OFlags::WRONLY | OFlags::CLOEXEC,
+                Mode::empty(),
+            )?),
+        }
+    }
+}
+
+fn open_folder(folder: &Path, how: OFlags) -> Result<OwnedFd, CgroupError> {
+    rustix::fs::open(
+        folder,
+        how | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .map_err(|error| on("opening", folder)(error.into()))
+}
+
+/// Kills every process in a group and below it until none is left.
+pub(super) fn empty(version: Version, group: &Path, patience: Duration) -> Result<(), CgroupError> {
+    let start = Instant::now();
+    loop {
+        let pids = processes_below(group)?;
+        if pids.is_empty() {
+            return Ok(());
+        }
+        if start.elapsed() > patience {
+            return Err(CgroupError::NotEmpty {
+                path: group.to_owned(),
+                waited_ms: start.elapsed().as_millis(),
+            });
+        }
+        kill_all(version, group, &pids);
+        pause();
+    }
+}
+
+fn kill_all(version: Version, group: &Path, pids: &[i32]) {
+    if version == Version::Two && files::write(&group.join("cgroup.kill"), "1").is_ok() {
+        return;
+    }
+    // Stopped processes make no new ones while they are killed; a kill takes effect at the thaw.
+    let freezer = group.join("freezer.state");
+    let frozen = freezer.exists() && files::write(&freezer, "FROZEN").is_ok();
+    for pid in pids.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+        // One that has gone meanwhile is what we want.
+        let _ = rustix::process::kill_process(pid, Signal::KILL);
+    }
+    if frozen {
+        // If this fails the processes stay, and `empty` says so.
+        let _ = files::write(&freezer, "THAWED");
+    }
+}
+
+fn processes_below(group: &Path) -> Result<Vec<i32>, CgroupError> {
+    let mut pids = Vec::new();
+    for folder in [group.to_owned(), group.join(AGENT), group.join(WORK)] {
+        let procs = folder.join("cgroup.procs");
+        match files::read(&procs) {
+            Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok())),
+            Err(error) if is_gone(&error) => {}
+            Err(error) => return Err(on("reading", &procs)(error)),
+        }
+    }
+    Ok(pids)
+}
+
+/// Removes a group and the leaves in it.
+pub(super) fn remove_folder(folder: &Path, patience: Duration) -> Result<(), CgroupError> {
+    let start = Instant::now();
+    for part in [folder.join(AGENT), folder.join(WORK), folder.to_owned()] {
+        loop {
+            match files::remove_folder(&part) {
+                Ok(()) => break,
+                Err(error) if is_gone(&error) => break,
+                // The kernel lets go of a process a moment after it has been waited for.
+                Err(error)
+                    if error.raw_os_error() == Some(Errno::BUSY.raw_os_error())
+                        && start.elapsed() < patience =>
+                {
+                    pause();
+                }
+                Err(error) => return Err(on("removing the control group", &part)(error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(Errno::NODEV.raw_os_error())
+}
+
+/// Gives the kernel a moment. Version 1 has no event for a group that becomes empty.
+fn pause() {
+    let moment = rustix::event::Timespec {
+        tv_sec: 0,
+        tv_nsec: 500_000,
+    };
+    // Being woken early only means looking again early.
+    let _ = rustix::event::poll(&mut [], Some(&moment));
+}

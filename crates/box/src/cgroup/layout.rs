@@ -1,0 +1,309 @@
+//! Where on this machine control groups of ours can be made.
+//!
+//! Reads what the kernel says about mounts and about this process; changes nothing.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Which control group interface holds the controllers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Version {
+    /// One hierarchy per controller.
+    One,
+    /// One hierarchy for all.
+    Two,
+}
+
+impl Version {
+    /// As a number.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+        }
+    }
+}
+
+/// What a hierarchy can do for us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Controller {
+    /// Limits memory and swap.
+    Memory,
+    /// Limits the number of processes.
+    Pids,
+    /// Limits processor time.
+    Cpu,
+    /// Stops processes while they are killed. Version 1 only; version 2 can kill a group at once.
+    Freezer,
+}
+
+impl Controller {
+    /// The controllers that limit something.
+    pub const LIMITING: [Self; 3] = [Self::Memory, Self::Pids, Self::Cpu];
+
+    /// The kernel's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Pids => "pids",
+            Self::Cpu => "cpu",
+            Self::Freezer => "freezer",
+        }
+    }
+}
+
+/// A hierarchy, and the folder in it below which pods are made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree {
+    /// Where the hierarchy is mounted.
+    pub mount: PathBuf,
+    /// The folder for pods. It may not exist yet.
+    pub base: PathBuf,
+    /// The controllers that this hierarchy has and that we use.
+    pub controllers: BTreeSet<Controller>,
+}
+
+/// All places for control groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Which interface.
+    pub version: Version,
+    /// Version 1: one tree per hierarchy. Version 2: one.
+    pub trees: Vec<Tree>,
+}
+
+impl Layout {
+    /// Finds the places for pods of user `uid` (0: the host's root).
+    ///
+    /// `mountinfo` is `/proc/self/mountinfo`, `own` is `/proc/self/cgroup`. `None` when no control
+    /// groups with a controller of use are mounted.
+    #[must_use]
+    pub fn find(mountinfo: &str, own: &str, uid: u32) -> Option<Self> {
+        let mounts: Vec<_> = mountinfo.lines().filter_map(Mount::parse).collect();
+        let unified = mounts.iter().find(|mount| mount.kind == "cgroup2");
+        let trees = version_one(&mounts, uid);
+        if !trees.is_empty() {
+            return Some(Self {
+                version: Version::One,
+                trees,
+            });
+        }
+        let unified = unified?;
+        let base = if uid == 0 {
+            unified.point.join(ROOT_BASE)
+        } else {
+            delegated(&unified.point, own)?.join(ROOT_BASE)
+        };
+        Some(Self {
+            version: Version::Two,
+            trees: vec![Tree {
+                mount: unified.point.clone(),
+                base,
+                controllers: Controller::LIMITING.into(),
+            }],
+        })
+    }
+
+    /// Finds them for the user that runs this process.
+    ///
+    /// # Errors
+    /// When the kernel's own files cannot be read.
+    pub fn of_this_machine(uid: u32) -> std::io::Result<Option<Self>> {
+        Ok(Self::find(
+            &fs_err::read_to_string("/proc/self/mountinfo")?,
+            &fs_err::read_to_string("/proc/self/cgroup")?,
+            uid,
+        ))
+    }
+}
+
+/// The folder of root's pods, and of all pods on version 2.
+const ROOT_BASE: &str = "glovebox";
+
+/// The group, below a delegated one, into which its processes move so that it may have children
+/// with controllers.
+pub const SUPERVISOR: &str = "supervisor";
+
+/// The folder that is prepared for a user on version 1.
+#[must_use]
+pub fn user_base(uid: u32) -> String {
+    format!("{ROOT_BASE}-{uid}")
+}
+
+fn version_one(mounts: &[Mount<'_>], uid: u32) -> Vec<Tree> {
+    let mut taken = BTreeSet::new();
+    let mut trees = Vec::new();
+    for mount in mounts.iter().filter(|mount| mount.kind == "cgroup") {
+        let controllers: BTreeSet<_> = mount
+            .options
+            .split(',')
+            .filter_map(|option| {
+                [Controller::Freezer]
+                    .into_iter()
+                    .chain(Controller::LIMITING)
+                    .find(|controller| controller.name() == option)
+            })
+            .filter(|controller| !taken.contains(controller))
+            .collect();
+        if controllers.is_empty() {
+            continue;
+        }
+        taken.extend(controllers.iter().copied());
+        let base = if uid == 0 {
+            mount.point.join(ROOT_BASE)
+        } else {
+            mount.point.join(user_base(uid))
+        };
+        trees.push(Tree {
+            mount: mount.point.clone(),
+            base,
+            controllers,
+        });
+    }
+    // The freezer alone limits nothing.
+    if taken
+        .iter()
+        .any(|controller| *controller != Controller::Freezer)
+    {
+        trees
+    } else {
+        Vec::new()
+    }
+}
+
+/// The group that was delegated to this process: its own, or the one above when it has already
+/// moved into the leaf for supervisors.
+fn delegated(mount: &Path, own: &str) -> Option<PathBuf> {
+    let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    if path.split('/').any(|part| part == "..") {
+        return None;
+    }
+    let group = mount.join(path);
+    match group.file_name() {
+        Some(name) if name == SUPERVISOR => group.parent().map(Path::to_owned),
+        _ => Some(group),
+    }
+}
+
+struct Mount<'a> {
+    point: PathBuf,
+    kind: &'a str,
+    options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    /// One line of mountinfo: see proc_pid_mountinfo(5).
+    fn parse(line: &'a str) -> Option<Self> {
+        let (left, right) = line.split_once(" - ")?;
+        let point = left.split(' ').nth(4)?;
+        let mut right = right.split(' ');
+        let kind = right.next()?;
+        let options = right.nth(1)?;
+        Some(Self {
+            point: unescape(point),
+            kind,
+            options,
+        })
+    }
+}
+
+/// Mountinfo writes spaces, tabs, line ends and backslashes as three octal digits.
+fn unescape(text: &str) -> PathBuf {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.push_str(before);
+        let code = after
+            .get(..3)
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code {
+            Some(byte) if byte.is_ascii() => {
+                out.push(char::from(byte));
+                rest = &after[3..];
+            }
+            _ => {
+                out.push('\\');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    PathBuf::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYBRID: &str = "\
+25 20 0:22 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755
+26 25 0:23 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:1 - cgroup cgroup rw,cpu,cpuacct
+27 25 0:24 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+28 25 0:25 / /sys/fs/cgroup/freezer rw,relatime - cgroup cgroup rw,freezer
+29 25 0:26 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids
+30 25 0:27 / /sys/fs/cgroup/systemd rw,relatime - cgroup cgroup rw,name=systemd
+31 25 0:28 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
+";
+    const UNIFIED: &str = "31 25 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    #[test]
+    fn version_one_has_one_tree_per_hierarchy_of_use() {
+        let layout = Layout::find(HYBRID, "", 1000).unwrap();
+        assert_eq!(layout.version, Version::One);
+        let bases: Vec<_> = layout
+            .trees
+            .iter()
+            .map(|tree| tree.base.as_path())
+            .collect();
+        assert_eq!(
+            bases,
+            [
+                Path::new("/sys/fs/cgroup/cpu,cpuacct/glovebox-1000"),
+                Path::new("/sys/fs/cgroup/memory/glovebox-1000"),
+                Path::new("/sys/fs/cgroup/freezer/glovebox-1000"),
+                Path::new("/sys/fs/cgroup/pids/glovebox-1000"),
+            ]
+        );
+        assert_eq!(
+            Layout::find(HYBRID, "", 0).unwrap().trees[1].base,
+            Path::new("/sys/fs/cgroup/memory/glovebox")
+        );
+    }
+
+    #[test]
+    fn version_two_is_used_where_version_one_has_no_controller() {
+        let own = "0::/user.slice/user-1000.slice/run-1.scope\n";
+        let layout = Layout::find(UNIFIED, own, 1000).unwrap();
+        assert_eq!(layout.version, Version::Two);
+        let base = "/sys/fs/cgroup/user.slice/user-1000.slice/run-1.scope/glovebox";
+        assert_eq!(layout.trees[0].base, Path::new(base));
+        let moved = "0::/user.slice/user-1000.slice/run-1.scope/supervisor\n";
+        assert_eq!(
+            Layout::find(UNIFIED, moved, 1000).unwrap().trees[0].base,
+            Path::new(base)
+        );
+        assert_eq!(
+            Layout::find(UNIFIED, "0::/\n", 0).unwrap().trees[0].base,
+            Path::new("/sys/fs/cgroup/glovebox")
+        );
+    }
+
+    #[test]
+    fn a_machine_without_control_groups_has_no_layout() {
+        assert_eq!(Layout::find("", "0::/\n", 0), None);
+        let only_systemd = HYBRID.lines().nth(5).unwrap();
+        assert_eq!(Layout::find(only_systemd, "", 0), None);
+        assert_eq!(Layout::find(UNIFIED, "0::/../outside\n", 1000), None);
+    }
+
+    #[test]
+    fn a_mount_point_with_a_space_is_read() {
+        assert_eq!(unescape("/a\\040b\\134c"), Path::new("/a b\\c"));
+        assert_eq!(unescape("/a\\9x"), Path::new("/a\\9x"));
+    }
+}

@@ -1,0 +1,327 @@
+//! The group of one launcher, below which its boxes have theirs, and the sweep of groups whose
+//! launcher is gone.
+//!
+//! Every pod's folder is locked by its launcher for as long as that lives, so that a folder that
+//! can be locked is a leftover. The kernel ends the lock with the process, however it ends.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Uid, flock};
+use rustix::io::Errno;
+
+use super::group::{empty, remove_folder};
+use super::layout::{Controller, Layout, SUPERVISOR, Tree, Version};
+use super::{CgroupError, files, on};
+use crate::create::remains::chain;
+use crate::weakness::Weakness;
+
+/// How long a leftover group is given to become empty.
+const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The groups of one pod.
+#[derive(Debug)]
+pub(crate) struct PodGroups {
+    pub(crate) version: Version,
+    pub(crate) trees: Vec<PodTree>,
+}
+
+/// A pod's folder in one hierarchy.
+#[derive(Debug)]
+pub(crate) struct PodTree {
+    pub(crate) folder: PathBuf,
+    pub(crate) controllers: Vec<Controller>,
+    /// Held for as long as the pod lives.
+    _lock: File,
+}
+
+/// A protection that the groups cannot give, and why.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    pub(crate) weakness: Weakness,
+    pub(crate) cause: String,
+}
+
+impl Missing {
+    /// Every limit, for one reason.
+    pub(crate) fn all(cause: &str) -> Vec<Self> {
+        [
+            Weakness::MemoryLimit,
+            Weakness::SwapLimit,
+            Weakness::CpuLimit,
+            Weakness::ProcessLimit,
+        ]
+        .map(|weakness| Self {
+            weakness,
+            cause: cause.to_owned(),
+        })
+        .into()
+    }
+}
+
+impl PodGroups {
+    /// No groups at all.
+    pub(crate) const fn none() -> Self {
+        Self {
+            version: Version::Two,
+            trees: Vec::new(),
+        }
+    }
+
+    /// Makes the folder `name` in every tree and gives it to `owner`. What could not be made is
+    /// returned beside it.
+    pub(crate) fn make(
+        layout: &Layout,
+        name: &str,
+        owner: Option<(Uid, Gid)>,
+    ) -> (Self, Vec<Missing>) {
+        let mut pod = Self {
+            version: layout.version,
+            trees: Vec::new(),
+        };
+        let mut missing = Vec::new();
+        for tree in &layout.trees {
+            match make_tree(layout.version, tree, name, owner) {
+                Ok(made) => pod.trees.push(made),
+                Err(error) => {
+                    let cause = chain(&error);
+                    let lost = tree.controllers.iter().filter_map(|c| limit_of(*c));
+                    missing.extend(lost.map(|weakness| Missing {
+                        weakness,
+                        cause: cause.clone(),
+                    }));
+                }
+            }
+        }
+        missing.extend(pod.lacking());
+        (pod, missing)
+    }
+
+    fn lacking(&self) -> Vec<Missing> {
+        let has = |controller| {
+            let mut trees = self.trees.iter();
+            trees.find(|tree| tree.controllers.contains(&controller))
+        };
+        let mut missing = Vec::new();
+        if let Some(tree) = has(Controller::Memory) {
+            let file = match self.version {
+                Version::One => "memory.memsw.limit_in_bytes",
+                Version::Two => "memory.swap.max",
+            };
+            if !tree.folder.join(file).exists() {
+                missing.push(Missing {
+                    weakness: Weakness::SwapLimit,
+                    cause: format!("the kernel has no {file}: swap is not accounted for"),
+                });
+            }
+        }
+        missing
+    }
+
+    /// Removes the folders. Nothing may be left in them.
+    ///
+    /// # Errors
+    /// The first failure; the others are tried all the same.
+    pub(crate) fn remove(&self) -> Result<(), CgroupError> {
+        let results: Vec<_> = self
+            .trees
+            .iter()
+            .map(|tree| clear(self.version, &tree.folder))
+            .collect();
+        results.into_iter().collect()
+    }
+}
+
+/// What goes without a controller.
+pub(crate) const fn limit_of(controller: Controller) -> Option<Weakness> {
+    match controller {
+        Controller::Memory => Some(Weakness::MemoryLimit),
+        Controller::Pids => Some(Weakness::ProcessLimit),
+        Controller::Cpu => Some(Weakness::CpuLimit),
+        Controller::Freezer => None,
+    }
+}
+
+/// Removes what launchers that are gone have left behind, processes included.
+///
+/// # Errors
+/// The first failure; everything else is swept all the same.
+pub(crate) fn sweep(layout: &Layout) -> Result<(), CgroupError> {
+    let mut result = Ok(());
+    for tree in &layout.trees {
+        let Ok(entries) = fs_err::read_dir(&tree.base) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            let swept = sweep_one(layout.version, &entry.path());
+            result = result.and(swept);
+        }
+    }
+    result
+}
+
+fn sweep_one(version: Version, folder: &Path) -> Result<(), CgroupError> {
+    match lock_folder(folder) {
+        Ok(Some(_lock)) => clear(version, folder),
+        Ok(None) => Ok(()),
+        Err(CgroupError::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Kills what is in a pod's folder and removes it with its boxes.
+fn clear(version: Version, folder: &Path) -> Result<(), CgroupError> {
+    let Ok(boxes) = fs_err::read_dir(folder) else {
+        return Ok(());
+    };
+    for entry in boxes.flatten() {
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        empty(version, &entry.path(), SWEEP_PATIENCE)?;
+        remove_folder(&entry.path(), SWEEP_PATIENCE)?;
+    }
+    remove_folder(folder, SWEEP_PATIENCE)
+}
+
+fn make_tree(
+    version: Version,
+    tree: &Tree,
+    name: &str,
+    owner: Option<(Uid, Gid)>,
+) -> Result<PodTree, CgroupError> {
+    prepare_base(version, tree)?;
+    let folder = tree.base.join(name);
+    let lock = make_locked(&folder)?;
+    if version == Version::Two {
+        enable(
+            &tree.base,
+            &tree.controllers.iter().copied().collect::<Vec<_>>(),
+        )?;
+    }
+    let controllers: Vec<_> = tree.controllers.iter().copied().collect();
+    if let Some((uid, gid)) = owner {
+        // The folder and what moves processes into it and spreads controllers below it; the files
+        // that limit the pod itself stay the host's.
+        for file in [
+            "",
+            "cgroup.procs",
+            "cgroup.subtree_control",
+            "cgroup.threads",
+        ] {
+            let path = folder.join(file);
+            if file.is_empty() || path.exists() {
+                rustix::fs::chown(&path, Some(uid), Some(gid))
+                    .map_err(|error| on("giving the pod", &path)(error.into()))?;
+            }
+        }
+    }
+    if version == Version::Two {
+        enable(&folder, &controllers)?;
+    }
+    Ok(PodTree {
+        folder,
+        controllers,
+        _lock: lock,
+    })
+}
+
+fn prepare_base(version: Version, tree: &Tree) -> Result<(), CgroupError> {
+    if version == Version::Two {
+        let parent = tree.base.parent().unwrap_or(&tree.mount);
+        if parent != tree.mount {
+            make_room(parent)?;
+        }
+        enable(
+            parent,
+            &tree.controllers.iter().copied().collect::<Vec<_>>(),
+        )?;
+    }
+    match files::make_folder(&tree.base) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(on("making the control group", &tree.base)(error)),
+    }
+}
+
+/// On version 2 a group with controllers below may hold no process itself: moves those of a
+/// delegated group, this process among them, into a leaf.
+fn make_room(group: &Path) -> Result<(), CgroupError> {
+    let leaf = group.join(SUPERVISOR);
+    if !leaf.exists() {
+        files::make_folder(&leaf).map_err(on("making the control group", &leaf))?;
+    }
+    let procs = group.join("cgroup.procs");
+    let target = leaf.join("cgroup.procs");
+    let pids = files::read(&procs).map_err(on("reading", &procs))?;
+    for pid in pids.lines() {
+        match files::write(&target, pid) {
+            // It has ended meanwhile.
+            Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {}
+            other => other.map_err(on("moving processes into", &target))?,
+        }
+    }
+    Ok(())
+}
+
+/// Lets the groups below `group` have these controllers.
+pub(crate) fn enable(group: &Path, controllers: &[Controller]) -> Result<(), CgroupError> {
+    let file = group.join("cgroup.subtree_control");
+    let enabled = files::read(&file).map_err(on("reading", &file))?;
+    let enabled: Vec<_> = enabled.split_ascii_whitespace().collect();
+    for controller in controllers {
+        if !enabled.contains(&controller.name()) {
+            files::write(&file, &format!("+{}", controller.name()))
+                .map_err(on("enabling controllers in", &file))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a folder and locks it. A sweep that comes between the two removes the folder; then it
+/// is made again.
+fn make_locked(folder: &Path) -> Result<File, CgroupError> {
+    for _ in 0..MAKE_ATTEMPTS {
+        match files::make_folder(folder) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(on("making the control group", folder)(error)),
+        }
+        if let Ok(Some(lock)) = lock_folder(folder) {
+            return Ok(lock);
+        }
+    }
+    Err(CgroupError::NoPlace {
+        reason: format!("{} cannot be locked", folder.display()),
+        fix: "try again".into(),
+    })
+}
+
+const MAKE_ATTEMPTS: u32 = 16;
+
+/// Locks a folder that still exists under its name; `None` when another process holds it.
+fn lock_folder(folder: &Path) -> Result<Option<File>, CgroupError> {
+    let file = File::from(
+        rustix::fs::open(
+            folder,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|error| on("opening", folder)(error.into()))?,
+    );
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(error) => return Err(on("locking", folder)(error.into())),
+    }
+    let held = file.metadata().map_err(on("looking at", folder))?;
+    let named = fs_err::metadata(folder).map_err(on("looking at", folder))?;
+    Ok((held.ino() == named.ino() && held.dev() == named.dev()).then_some(file))
+}

@@ -1,0 +1,15 @@
+//! Making one box: the order of its steps, on both sides of the clone.
+//!
+//! [`parent`] works in the pod, [`child`] in the box that is coming into being. What the child
+//! does in each step stands in [`mounts`], [`privileges`] and [`descriptors`].
+
+pub(crate) mod child;
+pub(crate) mod descriptors;
+pub(crate) mod explain;
+pub(crate) mod mounts;
+pub(crate) mod parent;
+mod preparation;
+pub(crate) mod privileges;
+pub(crate) mod remains;
+pub(crate) mod report;
+pub(crate) mod step;

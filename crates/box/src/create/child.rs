@@ -1,0 +1,188 @@
+//! The first process of a box, from the clone to the start of the agent: the order of the steps.
+//!
+//! Read it beside the list in `docs/security/`: several steps are only possible before, or only
+//! effective after, their neighbours, and the comments say which.
+
+use std::convert::Infallible;
+use std::ffi::{CStr, CString};
+use std::os::fd::OwnedFd;
+
+use glovebox_protocol::agent_config::AgentIds;
+use glovebox_protocol::limits::Limits;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use super::descriptors::{Inheritance, arrange};
+use super::report::Reporter;
+use super::step::{Failed, InStep as _, Step};
+use super::{mounts, privileges};
+use crate::cgroup::group::Door;
+use crate::mutation::{Mutation, Omissions};
+use crate::sys;
+
+/// Where the agent lies in a box.
+pub(crate) const AGENT: &CStr = c"/opt/glovebox/bin/glovebox-agent";
+
+/// What the box is called inside.
+const HOSTNAME: &[u8] = b"glovebox";
+
+/// Everything the first process needs. It owns nothing that the launcher goes on using.
+pub(crate) struct Plan {
+    pub(crate) ids: AgentIds,
+    pub(crate) limits: Limits,
+    /// The option string of the root mount.
+    pub(crate) layers: CString,
+    pub(crate) config: OwnedFd,
+    pub(crate) listener: OwnedFd,
+    pub(crate) oom_events: Option<OwnedFd>,
+    pub(crate) doors: Vec<Door>,
+    pub(crate) omissions: Omissions,
+}
+
+/// The first process's ends of the pipes to the launcher.
+pub(crate) struct Pipes {
+    /// Says when the maps are written and the groups joined; closes with the launcher.
+    pub(crate) release: OwnedFd,
+    /// Takes what was done and what failed.
+    pub(crate) report: OwnedFd,
+    /// Becomes the agent's standard error.
+    pub(crate) words: OwnedFd,
+}
+
+/// Sets the box up and becomes the agent. Comes back only when that failed, with the status to
+/// end with.
+pub(crate) fn run(plan: Plan, pipes: Pipes) -> i32 {
+    let mut reporter = Reporter::new(pipes.report);
+    let Err(failed) = set_up(plan, pipes.release, pipes.words, &mut reporter);
+    reporter.failed(failed);
+    1
+}
+
+fn set_up(
+    plan: Plan,
+    release: OwnedFd,
+    words: OwnedFd,
+    reporter: &mut Reporter,
+) -> Result<Infallible, Failed> {
+    // Before the wait: if the launcher dies first, the wait ends with an error.
+    die_with_launcher()?;
+    wait_for_release(&release)?;
+    reporter.begin();
+    rustix::process::setsid().step(Step::Session)?;
+    sys::signals::reset().step(Step::Session)?;
+    rustix::process::umask(Mode::from_raw_mode(0o022));
+    // After the groups were joined: what is joined now is the root of this view.
+    if !plan.omissions.omits(Mutation::CgroupNamespace) {
+        sys::clone::enter_cgroup_namespace().step(Step::CgroupNamespace)?;
+    }
+    reporter.done(Step::CgroupNamespace);
+    build_root(&plan, reporter)?;
+    rustix::process::umask(Mode::from_raw_mode(0o077));
+    rustix::system::sethostname(HOSTNAME).step(Step::Names)?;
+    rustix::system::setdomainname(b"").step(Step::Names)?;
+    reporter.done(Step::Names);
+    confine(plan, release, words, reporter)?;
+    let path = AGENT;
+    let error = sys::execute::execute(path, &[CString::from(path)], &[]);
+    Err(error).step(Step::Execute)
+}
+
+fn build_root(plan: &Plan, reporter: &mut Reporter) -> Result<(), Failed> {
+    let (limits, omissions) = (&plan.limits, &plan.omissions);
+    let agent = plan.ids.agent;
+    mounts::cut_off().step(Step::PrivateMounts)?;
+    reporter.done(Step::PrivateMounts);
+    // While the launcher's own id still opens the way to the data folder.
+    mounts::root(&plan.layers, omissions).step(Step::Root)?;
+    reporter.done(Step::Root);
+    // Files in the mounts below need an owner that exists in the box.
+    privileges::take_ids(agent).step(Step::Ids)?;
+    // The change has cleared it.
+    die_with_launcher()?;
+    reporter.done(Step::Ids);
+    mounts::workspace(limits, plan.ids.workload, omissions).step(Step::Workspace)?;
+    reporter.done(Step::Workspace);
+    mounts::tmp(limits, agent, omissions).step(Step::Tmp)?;
+    reporter.done(Step::Tmp);
+    mounts::devices(agent, omissions).step(Step::Devices)?;
+    reporter.done(Step::Devices);
+    mounts::shared_memory(limits, agent, omissions).step(Step::SharedMemory)?;
+    reporter.done(Step::SharedMemory);
+    // A new /proc is only allowed while an old one is fully visible.
+    mounts::proc(omissions).step(Step::Proc)?;
+    reporter.done(Step::Proc);
+    mounts::pivot(omissions).step(Step::Pivot)?;
+    reporter.done(Step::Pivot);
+    Ok(())
+}
+
+fn confine(
+    plan: Plan,
+    release: OwnedFd,
+    words: OwnedFd,
+    reporter: &mut Reporter,
+) -> Result<(), Failed> {
+    let omissions = plan.omissions;
+    privileges::limit_resources(&plan.limits, &omissions).step(Step::ResourceLimits)?;
+    reporter.done(Step::ResourceLimits);
+    // Under the agent's ids: version 1 asks who opened the door.
+    let groups = plan
+        .doors
+        .into_iter()
+        .map(Door::open)
+        .collect::<Result<Vec<_>, _>>()
+        .step(Step::Doors)?;
+    reporter.done(Step::Doors);
+    privileges::drop_capabilities(privileges::kept(plan.ids), &omissions)
+        .step(Step::Capabilities)?;
+    reporter.done(Step::Capabilities);
+    is_launcher_alive(&release)?;
+    let inheritance = Inheritance {
+        config: plan.config,
+        words,
+        listener: plan.listener,
+        oom_events: plan.oom_events,
+        groups,
+    };
+    arrange(inheritance, reporter.pipe(), &omissions).step(Step::Descriptors)?;
+    // Its number is closed already.
+    std::mem::forget(release);
+    reporter.done(Step::Descriptors);
+    if !omissions.omits(Mutation::NoNewPrivileges) {
+        rustix::thread::set_no_new_privs(true).step(Step::NoNewPrivileges)?;
+    }
+    reporter.done(Step::NoNewPrivileges);
+    reporter.done(Step::Seccomp);
+    Ok(())
+}
+
+fn die_with_launcher() -> Result<(), Failed> {
+    set_parent_process_death_signal(Some(Signal::KILL)).step(Step::DieWithParent)
+}
+
+/// Waits for one byte. When the launcher is gone, so is its end of the pipe.
+fn wait_for_release(pipe: &OwnedFd) -> Result<(), Failed> {
+    let mut byte = [0];
+    loop {
+        match rustix::io::read(pipe, &mut byte) {
+            Ok(1) => return Ok(()),
+            Ok(_) => return Err(Errno::PIPE).step(Step::Release),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error).step(Step::Release),
+        }
+    }
+}
+
+/// Looks whether the launcher still holds its end of the pipe. It may have died between the two
+/// moments at which the death signal was set.
+fn is_launcher_alive(pipe: &OwnedFd) -> Result<(), Failed> {
+    let mut fds = [PollFd::new(pipe, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())).step(Step::DieWithParent)?;
+    if fds[0].revents().contains(PollFlags::HUP) {
+        Err(Errno::PIPE).step(Step::DieWithParent)
+    } else {
+        Ok(())
+    }
+}

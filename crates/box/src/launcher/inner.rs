@@ -1,0 +1,121 @@
+//! The launcher's inner process: process 1 of the pod, id 0 of its user namespace, nobody of note
+//! on the host.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use glovebox_protocol::ids::InstallationId;
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Gid, Signal, Uid, set_dumpable_behavior, set_parent_process_death_signal,
+};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use super::boxes::Boxes;
+use super::ids::PodIds;
+use super::line::Line;
+use super::outer::say;
+use super::slots::Slots;
+use crate::cgroup::pod::PodGroups;
+use crate::control::{Fault, FromLauncher, PodFacts};
+use crate::create::mounts::cut_off;
+use crate::create::parent::Surroundings;
+use crate::mutation::Omissions;
+use crate::sys::clone::SingleThread;
+
+/// What the outer process has prepared.
+pub(super) struct Inheritance {
+    pub(super) facts: PodFacts,
+    pub(super) ids: PodIds,
+    pub(super) installation: InstallationId,
+    pub(super) run: PathBuf,
+    pub(super) run_folder: OwnedFd,
+    pub(super) pod: Rc<PodGroups>,
+    pub(super) slots: Slots,
+    pub(super) host_cpus: u32,
+    pub(super) omissions: Omissions,
+    /// Says when the maps are written; closes when the outer process ends.
+    pub(super) lifeline: OwnedFd,
+}
+
+/// Serves the runtime until it closes the line. Gives the status to end with.
+pub(super) fn run(line: &mut Line, inheritance: Inheritance) -> i32 {
+    match serve(line, inheritance) {
+        Ok(()) => 0,
+        Err(fault) => {
+            say(&fault);
+            // If the runtime is gone, there is nobody to tell.
+            let _ = line.send(&FromLauncher::Failed { id: 0, fault });
+            1
+        }
+    }
+}
+
+fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
+    let Inheritance {
+        facts,
+        ids,
+        installation,
+        run,
+        run_folder,
+        pod,
+        slots,
+        host_cpus,
+        omissions,
+        lifeline,
+    } = inheritance;
+    let failed = |error: Errno| Fault::failed("settling in the pod", error);
+    // Before the wait: if the outer process dies first, the wait ends.
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
+    if !released(&lifeline).map_err(failed)? {
+        return Ok(());
+    }
+    take_ids(ids.has_range()).map_err(failed)?;
+    // The change of ids has cleared it.
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
+    // And has made the files in /proc of this process, and of those cloned from it, the host
+    // root's, so that we could not write their maps.
+    set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(failed)?;
+    cut_off().map_err(|error| {
+        failed(error).with_fix(
+            "this machine forbids mounts in user namespaces; `glovebox doctor` says what forbids it",
+        )
+    })?;
+    let surroundings = Surroundings {
+        one_thread: SingleThread::verify()
+            .map_err(|error| Fault::failed("settling in the pod", error))?,
+        installation,
+        run,
+        run_folder,
+        pod,
+        host_cpus,
+        omissions,
+    };
+    line.send(&FromLauncher::Ready(facts))
+        .map_err(|error| Fault::failed("answering the runtime", error))?;
+    super::serve::until_closed(line, &lifeline, Boxes::new(surroundings, slots, ids))
+}
+
+/// Waits for the outer process's word. `false` when it is gone.
+fn released(lifeline: &OwnedFd) -> rustix::io::Result<bool> {
+    let mut byte = [0];
+    loop {
+        match rustix::io::read(lifeline, &mut byte) {
+            Ok(count) => return Ok(count == 1),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Becomes id 0 of the pod. With one id for all, groups of the user cannot be left: the kernel
+/// allows that only to those who may map groups.
+fn take_ids(may_leave_groups: bool) -> rustix::io::Result<()> {
+    if may_leave_groups {
+        set_thread_groups(&[])?;
+    }
+    let (uid, gid) = (Uid::ROOT, Gid::ROOT);
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(uid, uid, uid)
+}

@@ -1,0 +1,264 @@
+//! Starting a launcher and asking it for boxes.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use glovebox_box::control::{
+    BoxFacts, BoxSpec, DEFAULT_ROOT_RANGE_START, Fault, FromLauncher, LauncherConfig, PodFacts,
+    ToLauncher,
+};
+use glovebox_box::weakness::Weakness;
+use glovebox_protocol::class::ResourceClass;
+use glovebox_protocol::ids::{InstallationId, SandboxId};
+use glovebox_protocol::limits::{InputLimits, Limits};
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use super::tree;
+
+/// A launcher that runs.
+pub(crate) struct Launcher {
+    pub child: Child,
+    pub facts: PodFacts,
+    line: BufReader<UnixStream>,
+    _run: TempDir,
+}
+
+/// How a program in a box ended.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Ran {
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Who runs the launcher.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct User {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+impl Launcher {
+    /// Starts one as the user that runs the tests.
+    pub(crate) fn start(data: &Path) -> Self {
+        Self::start_as(data, None, &[]).unwrap()
+    }
+
+    /// Starts one, as another user if one is given.
+    pub(crate) fn start_as(
+        data: &Path,
+        user: Option<User>,
+        accept_weaker: &[Weakness],
+    ) -> Result<Self, Fault> {
+        let run = tempfile::Builder::new()
+            .prefix("run-")
+            .permissions(std::fs::Permissions::from_mode(0o700))
+            .tempdir()
+            .unwrap();
+        if let Some(user) = user {
+            std::os::unix::fs::chown(run.path(), Some(user.uid), Some(user.gid)).unwrap();
+        }
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_glovebox-launcher"));
+        command
+            .env_clear()
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null());
+        if let Some(user) = user {
+            // `uid` also leaves the supplementary groups of root.
+            command.uid(user.uid).gid(user.gid);
+        }
+        let child = command.spawn().unwrap();
+        drop(command);
+        ours.set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        let mut line = BufReader::new(ours);
+        say(
+            &line,
+            &LauncherConfig {
+                data: data.to_owned(),
+                run: run.path().to_owned(),
+                installation: InstallationId::new(),
+                root_range_start: DEFAULT_ROOT_RANGE_START,
+                accept_weaker: accept_weaker.to_vec(),
+            },
+        );
+        match hear(&mut line) {
+            Some(FromLauncher::Ready(facts)) => Ok(Self {
+                child,
+                facts,
+                line,
+                _run: run,
+            }),
+            Some(FromLauncher::Failed { fault, .. }) => {
+                let mut child = child;
+                child.wait().unwrap();
+                Err(fault)
+            }
+            other => panic!("the launcher said {other:?}"),
+        }
+    }
+
+    /// Asks for a box.
+    pub(crate) fn create(&mut self, spec: BoxSpec) -> Result<BoxFacts, Fault> {
+        say(
+            &self.line,
+            &ToLauncher::Create {
+                id: 7,
+                spec: Box::new(spec),
+            },
+        );
+        match self.hear() {
+            FromLauncher::Created { id: 7, facts } => Ok(facts),
+            FromLauncher::Failed { id: 7, fault } => Err(fault),
+            other => panic!("the launcher said {other:?}"),
+        }
+    }
+
+    /// Asks for a box to be removed.
+    pub(crate) fn remove(&mut self, sandbox: SandboxId) {
+        say(&self.line, &ToLauncher::Remove { id: 8, sandbox });
+        match self.hear() {
+            FromLauncher::Removed { id: 8 } => {}
+            other => panic!("the launcher said {other:?}"),
+        }
+    }
+
+    /// Asks which boxes there are.
+    pub(crate) fn list(&mut self) -> Vec<BoxFacts> {
+        say(&self.line, &ToLauncher::List { id: 9 });
+        match self.hear() {
+            FromLauncher::Listed { id: 9, boxes } => boxes,
+            other => panic!("the launcher said {other:?}"),
+        }
+    }
+
+    /// The next thing that it says.
+    pub(crate) fn hear(&mut self) -> FromLauncher {
+        hear(&mut self.line).expect("the launcher has ended")
+    }
+
+    /// Closes the line and waits for its end.
+    pub(crate) fn close(self) -> ExitStatus {
+        let Self {
+            mut child, line, ..
+        } = self;
+        drop(line);
+        child.wait().unwrap()
+    }
+
+    /// Kills it without a chance to clean up; its run folder stays as it is.
+    pub(crate) fn kill(self) -> PathBuf {
+        let Self {
+            mut child,
+            _run: run,
+            ..
+        } = self;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        run.keep()
+    }
+}
+
+/// A spec of a small box.
+pub(crate) fn spec() -> BoxSpec {
+    BoxSpec {
+        sandbox: SandboxId::new(),
+        keys: Vec::new(),
+        limits: Limits {
+            memory_bytes: 256 * 1024 * 1024,
+            workspace_bytes: 16 * 1024 * 1024,
+            workspace_inodes: 64,
+            ..Limits::of(ResourceClass::Small)
+        },
+        input_limits: InputLimits::default(),
+        layers: tree::LAYERS.map(str::to_owned).into(),
+        hard_deadline_ms: None,
+        #[cfg(feature = "mutations")]
+        mutations: Vec::new(),
+    }
+}
+
+/// What the agent of a box sees of itself.
+pub(crate) fn posture(facts: &BoxFacts) -> BTreeMap<String, String> {
+    serde_json::from_str(&order(facts, r#"{"do":"posture"}"#)).unwrap()
+}
+
+/// Lets the agent of a box run a program without the exec helper.
+pub(crate) fn run_as_agent(facts: &BoxFacts, argv: &[&str]) -> Ran {
+    let order_text = serde_json::json!({"do": "run", "argv": argv}).to_string();
+    serde_json::from_str(&order(facts, &order_text)).unwrap()
+}
+
+/// Lets the agent of a box run a program as a workload.
+pub(crate) fn run(facts: &BoxFacts, argv: &[&str]) -> Ran {
+    run_with(facts, argv, "")
+}
+
+/// The same, with something to read.
+pub(crate) fn run_with(facts: &BoxFacts, argv: &[&str], stdin: &str) -> Ran {
+    let groups = posture(facts)["config"].clone();
+    let config: glovebox_protocol::agent_config::AgentConfig =
+        serde_json::from_str(&groups).unwrap();
+    let mut all = vec![
+        config.exec_helper.clone(),
+        "--uid".into(),
+        config.ids.workload.to_string(),
+        "--gid".into(),
+        config.ids.workload.to_string(),
+        "--cwd".into(),
+        "/workspace".into(),
+        "--open-files".into(),
+        config.limits.open_files.to_string(),
+        "--file-size".into(),
+        config.limits.file_size_bytes.to_string(),
+    ];
+    for group in &config.fds.workload_cgroups {
+        all.extend(["--cgroup".into(), group.to_string()]);
+    }
+    all.push("--".into());
+    all.extend(argv.iter().map(|argument| (*argument).to_owned()));
+    let order_text = serde_json::json!({
+        "do": "run",
+        "argv": all,
+        "stdin": stdin,
+        "environment": {"PATH": "/opt/python/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"},
+    })
+    .to_string();
+    serde_json::from_str(&order(facts, &order_text)).unwrap()
+}
+
+/// Gives the agent of a box an order and waits for the answer.
+pub(crate) fn order(facts: &BoxFacts, order: &str) -> String {
+    let mut stream = UnixStream::connect(&facts.socket).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    stream.write_all(order.as_bytes()).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn say(line: &BufReader<UnixStream>, message: &impl serde::Serialize) {
+    let mut text = serde_json::to_vec(message).unwrap();
+    text.push(b'\n');
+    let mut stream = line.get_ref();
+    stream.write_all(&text).unwrap();
+}
+
+fn hear(line: &mut BufReader<UnixStream>) -> Option<FromLauncher> {
+    let mut text = String::new();
+    let count = line.read_line(&mut text).unwrap();
+    (count > 0).then(|| serde_json::from_str(&text).unwrap())
+}

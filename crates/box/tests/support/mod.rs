@@ -1,0 +1,6 @@
+//! A launcher under test, a root tree to give it, and a way to talk to the stand-in agent.
+#![expect(dead_code, reason = "each test program uses a part of it")]
+
+pub(crate) mod launcher;
+pub(crate) mod oracle;
+pub(crate) mod tree;
