@@ -11,7 +11,6 @@ mod peers;
 mod stage;
 mod statistics;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};

@@ -362,10 +362,5 @@ pub(crate) fn milliseconds(begun: Instant) -> f64 {
 /// The machine's monotonic clock in milliseconds, the same that `time.monotonic_ns()` reads.
 pub(crate) fn monotonic_ms() -> f64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "exact to microseconds for a century"
-    )]
-    let milliseconds = now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6;
-    milliseconds
+    now.tv_sec as f64 * 1e3 + now.tv_nsec as f64 / 1e6
 }

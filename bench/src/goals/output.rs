@@ -106,8 +106,6 @@ async fn kernel_speed(sandbox: &Sandbox, code: &str, bytes: usize) -> Result<f64
     let seen = sandbox.execute(code).await?;
     speed(begun, seen, bytes)
 }
-
-#[expect(clippy::cast_precision_loss, reason = "some hundred megabytes")]
 fn speed(begun: Instant, seen: u64, sent: usize) -> Result<f64> {
     let seconds = begun.elapsed().as_secs_f64();
     ensure!(seen == sent as u64, "of {sent} bytes {seen} arrived");

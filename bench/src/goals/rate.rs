@@ -35,8 +35,6 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
         Figure::median("G5", "destroy_ms", &Samples::new(removals)?),
     ])
 }
-
-#[expect(clippy::cast_precision_loss, reason = "a count of some hundreds")]
 fn per_second(count: usize, begun: Instant) -> f64 {
     count as f64 / begun.elapsed().as_secs_f64()
 }
