@@ -5,20 +5,20 @@ goes to the call that started the thread, also after that call has been replied 
 keeps its descriptors while a thread of it lives.
 """
 
-import os
+import builtins
 import threading
 from _thread import get_ident
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from . import descriptors
 from .streams import Sink
+
+__builtins__ = dict(vars(builtins))  # see wire.py
 
 _MAX_RETIRED = 64
 """So many retired calls may keep descriptors; the oldest beyond that loses its late output."""
-
-_HIGH_FD = 240
-"""Descriptors of the runner's own lie from here, out of the way of code that counts on low ones."""
 
 
 class Call:
@@ -28,6 +28,8 @@ class Call:
         self.execution = execution
         self.out = out
         self.err = err
+        self.over = False
+        """Whether it is retired and has no thread left."""
 
 
 class Calls:
@@ -37,6 +39,7 @@ class Calls:
         self._main = get_ident()
         self.current = Call("", Sink(1), Sink(2))
         self._retired: list[Call] = []
+        self._reserve = descriptors.Reserve()
         self._of_context: ContextVar[Call | None] = ContextVar("glovebox_call", default=None)
         self._current_thread = threading.current_thread
         self._all_threads = threading.enumerate
@@ -46,33 +49,31 @@ class Calls:
         """The call that the calling thread works for."""
         if get_ident() == self._main:
             return self.current
-        # The context first: work handed to a thread with its context (asyncio.to_thread, the
-        # loop thread behind %%bash) belongs to the call that handed it over.
+        # The context first: work handed to a thread with its context (asyncio.to_thread) belongs
+        # to the call that handed it over.
         call = self._of_context.get()
         if call is None:
             call = getattr(self._current_thread(), "_glovebox_call", None)
-        return self.current if call is None or call.out.released else call
+        return self.current if call is None or call.over else call
 
-    def begin(self, execution: str, out_fd: int, err_fd: int) -> Call:
+    def make_room(self) -> None:
+        """To be called before the descriptors of the next call are received."""
+        self._reserve.free()
+
+    def begin(self, execution: str, out_fd: int, err_fd: int) -> None:
         """Retires the running call and makes a new one of the two descriptors, which it takes."""
         old = self.current
+        old.out.flush_quietly()
+        old.err.flush_quietly()
         self._drop_finished()
         if self._has_threads(old):
-            old.out.move_to(_duplicate(1))
-            old.err.move_to(_duplicate(2))
-            self._retired.append(old)
-            if len(self._retired) > _MAX_RETIRED:
-                self._release(self._retired.pop(0))
+            self._retire(old)
             self.current = Call(execution, Sink(1), Sink(2))
         else:
-            old.out.flush_quietly()
-            old.err.flush_quietly()
             self.current = Call(execution, old.out, old.err)
-        for fd, standard in ((out_fd, 1), (err_fd, 2)):
-            os.dup2(fd, standard)
-            os.close(fd)
+        descriptors.install(out_fd, err_fd)
+        self._reserve.keep()
         self._of_context.set(self.current)
-        return self.current
 
     def become_child(self) -> None:
         """In a forked child: its one thread is the main one, with streams of its own.
@@ -84,6 +85,16 @@ class Calls:
         self._retired.clear()
         self.current = Call(call.execution, Sink(call.out.fd), Sink(call.err.fd))
 
+    def _retire(self, call: Call) -> None:
+        for sink, fd in ((call.out, 1), (call.err, 2)):
+            try:
+                sink.move_to(descriptors.high_copy(fd))
+            except OSError:  # closed by user code, or no descriptor left
+                sink.move_to(None)
+        self._retired.append(call)
+        if len(self._retired) > _MAX_RETIRED:
+            self._release(self._retired.pop(0))
+
     def _has_threads(self, call: Call) -> bool:
         return any(
             getattr(thread, "_glovebox_call", None) is call for thread in self._all_threads()
@@ -94,12 +105,12 @@ class Calls:
             if not self._has_threads(call):
                 self._retired.remove(call)
                 self._release(call)
+                call.over = True
 
     @staticmethod
     def _release(call: Call) -> None:
         for sink in (call.out, call.err):
-            sink.flush_quietly()
-            sink.release()
+            sink.move_to(None)
 
     def _watch_thread_starts(self) -> None:
         start: Callable[[Any], None] = threading.Thread.start
@@ -113,13 +124,3 @@ class Calls:
         start_and_remember.__qualname__ = "Thread.start"
         start_and_remember.__doc__ = start.__doc__
         threading.Thread.start = start_and_remember  # type: ignore[method-assign]
-
-
-def _duplicate(fd: int) -> int | None:
-    """A high, close-on-exec copy; None if user code closed the original or took every slot."""
-    import fcntl
-
-    try:
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _HIGH_FD)
-    except OSError:
-        return None

@@ -4,10 +4,13 @@ A child that came back into the runner's loop would share the socket and shift e
 so it gives the socket up at once and ends where the cell ends.
 """
 
-import os
+import builtins
+from os import _exit, register_at_fork, write
 from typing import Any, NoReturn
 
 from .session import Session
+
+__builtins__ = dict(vars(builtins))  # see wire.py
 
 
 def watch(session: Session, shell: Any) -> None:
@@ -18,7 +21,7 @@ def watch(session: Session, shell: Any) -> None:
         session.calls.become_child()
         session.interrupts.become_child()
 
-    os.register_at_fork(before=session.flush, after_in_child=in_child)
+    register_at_fork(before=session.flush, after_in_child=in_child)
 
     def leave_after_cell() -> None:
         if session.is_child:
@@ -31,8 +34,8 @@ def leave(session: Session, status: object) -> NoReturn:
     """Ends a forked child with its output written. `status` as given to `sys.exit`."""
     session.flush()
     if isinstance(status, str):
-        os.write(2, f"{status}\n".encode("utf-8", "replace"))
-    _leave(exit_number(status))
+        write(2, f"{status}\n".encode("utf-8", "replace"))
+    _exit(exit_number(status))
 
 
 def exit_number(status: object) -> int:
@@ -40,6 +43,3 @@ def exit_number(status: object) -> int:
     if status is None:
         return 0
     return status & 0xFF if isinstance(status, int) else 1
-
-
-_leave = os._exit

@@ -35,7 +35,7 @@ class Runner:
         """
         session = self._session
         while session.exit_status is None:
-            frame = session.channel.receive()
+            frame = session.next_frame()
             if frame["type"] == "shutdown":
                 return 0
             if frame["type"] == "execute":

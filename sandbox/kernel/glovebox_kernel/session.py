@@ -69,6 +69,11 @@ class Session:
         self._reported = True
         self._send({"type": "error", **fields})
 
+    def next_frame(self) -> dict[str, Any]:
+        """What the agent wants next. Blocks."""
+        self.calls.make_room()
+        return self.channel.receive()
+
     def begin(self, execution: str) -> None:
         """Starts a call: from here on output and messages are its own."""
         self._reported = False

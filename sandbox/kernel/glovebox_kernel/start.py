@@ -1,22 +1,26 @@
 """From a bare interpreter to a kernel that says ready."""
 
-import fcntl
+import builtins
 import gc
-import os
 import sys
 import warnings
+from atexit import _run_exitfuncs
+from os import _exit, write
 
+from . import descriptors
 from .calls import Calls
 from .interrupt import Interrupts
 from .session import Session, start
 from .streams import install
 from .wire import Channel, PeerGone
 
-_HIGH_FD = 240
-"""The socket lies from here up, out of the way of code that counts on low descriptors."""
+__builtins__ = dict(vars(builtins))  # see wire.py
 
-_STATUS_PEER_GONE = 70
+STATUS_PEER_GONE = 70
 """Exit status when the agent can no longer be talked to."""
+
+STATUS_BROKEN = 71
+"""Exit status when user code has broken the runner itself."""
 
 
 def main() -> None:
@@ -32,16 +36,16 @@ def main() -> None:
         session.ready(f"python {'.'.join(map(str, sys.version_info[:3]))}")
         status = runner.serve()
     except PeerGone as error:
-        _die(session, str(error), _STATUS_PEER_GONE)
+        _die(session, str(error), STATUS_PEER_GONE)
+    except BaseException as error:
+        _die(session, f"broken by code that ran in it: {error!r}", STATUS_BROKEN)
     _end(session, status)
 
 
 def _open_session() -> Session:
     """Takes the socket and puts the streams in place."""
-    fd = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, _HIGH_FD)
-    null = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(null, 0)
-    os.close(null)
+    fd = descriptors.high_copy(0)
+    descriptors.empty_input()
     interrupts = Interrupts()
     calls = Calls()
     session = Session(Channel(fd, interrupts), calls, interrupts)
@@ -70,19 +74,17 @@ def _make_runner(session: Session) -> "Runner":  # type: ignore[name-defined] # 
 
 def _end(session: Session, status: int) -> None:
     """Runs exit handlers and leaves, without waiting for threads of user code."""
-    import atexit
-
     try:
-        atexit._run_exitfuncs()
+        _run_exitfuncs()
     finally:
         session.flush()
-        os._exit(status)
+        _exit(status)
 
 
 def _die(session: Session, reason: str, status: int) -> None:
     """Leaves at once: nothing can be reported any more but on standard error."""
-    session.flush()
     try:
-        os.write(2, f"glovebox kernel: {reason}\n".encode())
+        session.flush()
+        write(2, f"glovebox kernel: {reason}\n".encode("utf-8", "replace"))
     finally:
-        os._exit(status)
+        _exit(status)

@@ -5,11 +5,16 @@ moves those descriptors gets what it asked for. They flush at a newline, when 8 
 and before any message to the agent.
 """
 
+import builtins
 import io
-import os
 import sys
 from collections.abc import Callable, Iterable
+from os import write as _write
 from typing import Any
+
+from .descriptors import close
+
+__builtins__ = dict(vars(builtins))  # see wire.py
 
 
 class _Raw(io.RawIOBase):
@@ -27,9 +32,6 @@ class _Raw(io.RawIOBase):
         return _write(self.fd, data)
 
 
-_write = os.write
-
-
 class Sink:
     """Where one stream of one call goes: a buffered text writer over a descriptor."""
 
@@ -40,28 +42,18 @@ class Sink:
             self.buffer, encoding="utf-8", errors="backslashreplace", line_buffering=True
         )
         self._owned: int | None = None
-        self.released = False
 
     @property
     def fd(self) -> int | None:
-        """The descriptor behind it, or None when there is none any more."""
+        """The descriptor behind it, or None when what is written is swallowed."""
         return self._raw.fd
 
     def move_to(self, fd: int | None) -> None:
-        """Writes to `fd` from now on, and closes it at `release`."""
+        """Writes to `fd` from now on and takes it; closes the one it had taken before."""
         self.flush_quietly()
-        self._raw.fd = self._owned = fd
-
-    def release(self) -> None:
-        """Closes a descriptor of its own; what is written later is swallowed."""
-        self.released = True
-        self._raw.fd = None
         if self._owned is not None:
-            try:
-                os.close(self._owned)
-            except OSError:
-                pass
-            self._owned = None
+            close(self._owned)
+        self._raw.fd = self._owned = fd
 
     def flush_quietly(self) -> None:
         """Flushes; if the descriptor does not take it, drops what was pending."""

@@ -100,7 +100,8 @@ class Channel:
             return
         while self._acked < seq and self.open:
             # Only this wait may be interrupted: an exception while reading would lose bytes.
-            self._poll.poll()
+            if not self._has_frame():
+                self._poll.poll()
             self._take_frame_in()
 
     def receive(self) -> dict[str, Any]:
@@ -142,6 +143,11 @@ class Channel:
             raise PeerGone(f"a frame that is not one of ours: {error!r}") from None
         finally:
             self._interrupts.release()
+
+    def _has_frame(self) -> bool:
+        """Whether a whole frame has been read already, together with one before it."""
+        have = len(self._unread) - _LENGTH.size
+        return have >= 0 and have >= _LENGTH.unpack_from(self._unread)[0]
 
     def _take(self, count: int) -> bytes:
         while len(self._unread) < count:
