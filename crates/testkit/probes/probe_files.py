@@ -103,7 +103,11 @@ def mount_flags():
                 points.append(row["point"])
     for flag, points in without.items():
         yield f"mounts without {flag}", sorted(points)
-    yield "device nodes", sorted(row["point"] for row in rows if row["kind"] == "devtmpfs")
+    yield "device nodes", sorted(row["point"] for row in rows if is_device(row["point"]))
+
+
+def is_device(path):
+    return stat.S_ISCHR(os.stat(path).st_mode)
 
 
 @probe("F8")

@@ -27,7 +27,8 @@ def signals_to_the_agent():
         yield name, attempt(lambda number=number: os.kill(1, number)) if os.getpid() > 1 else "init"
     yield "a signal by thread", child_outcome("tgkill", 1, 1, 0)
     yield "a signal by pidfd", in_child(signal_by_pidfd)
-    yield "a queued signal", child_outcome("rt_tgsigqueueinfo", 1, 1, signal.SIGTERM, None)
+    queued = (ctypes.c_int32 * 32)(signal.SIGUSR2, 0, -1)
+    yield "a queued signal", child_outcome("rt_tgsigqueueinfo", 1, 1, signal.SIGUSR2, queued)
     yield "a signal to oneself", attempt(lambda: os.kill(os.getpid(), 0))
 
 

@@ -1,13 +1,15 @@
 //! What tests share: how often to do a thing, where the built programs and the test data are,
 //! and how to tell that the host is after a test as it was before.
 //!
-//! For tests only. Nothing here starts a sandbox or knows how one is made.
+//! The escape suite is here too, for every runtime. For tests only; nothing here knows how a
+//! sandbox is made.
 
+pub mod escape;
 mod host;
 mod paths;
 
 pub use host::HostSnapshot;
-pub use paths::{cargo_target, program, programs, repository, test_data};
+pub use paths::{cargo_target, program, programs, repository, test_data, toolbox_python};
 
 /// How often a test does what it does: `ci` times for each change, `soak` times when
 /// `GLOVEBOX_SOAK` is set, as `make soak` does.

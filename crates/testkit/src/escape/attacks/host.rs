@@ -1,0 +1,265 @@
+//! What the host sees of a sandbox's processes, on runtimes whose sandboxes run on this machine.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use glovebox_protocol::ids::SandboxId;
+use glovebox_runtime::SandboxState;
+
+use super::super::batch::{self, Position};
+use crate::escape::lab::{Lab, Subject};
+use crate::escape::report::{Red, demand};
+
+/// Threads that an agent may have.
+pub const AGENT_THREADS: u64 = 16;
+
+/// The capabilities of an agent with an id of its own: SETUID, SETGID, KILL.
+const AGENT_CAPABILITIES: u64 = 0xe0;
+
+/// A process of a sandbox, as the host sees it.
+#[derive(Debug)]
+struct Process {
+    folder: PathBuf,
+    /// Its id within the sandbox.
+    inner: u64,
+}
+
+impl Process {
+    fn status(&self, field: &str) -> Result<String> {
+        let text = fs_err::read_to_string(self.folder.join("status"))?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        Ok(line
+            .with_context(|| format!("no `{field}`"))?
+            .trim()
+            .to_owned())
+    }
+}
+
+/// The processes of a sandbox, found by their namespace of processes.
+async fn processes(subject: &Subject) -> Result<Vec<Process>> {
+    let reports = batch::reports(subject, Position::First, &["K1"], Default::default()).await?;
+    let namespaces = reports.iter().find(|report| report.id == "K1/namespaces");
+    let wanted = namespaces
+        .and_then(|report| report.observed["pid"].as_u64())
+        .context("the sandbox did not say its namespace of processes")?;
+    let mut found = Vec::new();
+    for entry in fs_err::read_dir("/proc")? {
+        let folder = entry?.path();
+        // What cannot be read has ended, or is nobody's process.
+        let Ok(facts) = fs_err::metadata(folder.join("ns/pid")) else {
+            continue;
+        };
+        if facts.ino() != wanted {
+            continue;
+        }
+        let process = Process { folder, inner: 0 };
+        let Ok(ids) = process.status("NSpid") else {
+            continue;
+        };
+        let inner = ids
+            .split_whitespace()
+            .next_back()
+            .and_then(|id| id.parse().ok());
+        found.push(Process {
+            inner: inner.unwrap_or(0),
+            ..process
+        });
+    }
+    Ok(found)
+}
+
+/// How many threads of a sandbox the host sees, the agent's included.
+///
+/// # Errors
+/// When the sandbox does not say who it is.
+pub async fn threads_of(subject: &Subject) -> Result<u64> {
+    let mut threads = 0;
+    for process in processes(subject).await? {
+        threads += process
+            .status("Threads")
+            .ok()
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(0);
+    }
+    Ok(threads)
+}
+
+/// The agent of a sandbox, as the host sees it.
+#[derive(Debug)]
+pub struct Agent(Process);
+
+impl Agent {
+    /// Finds it.
+    ///
+    /// # Errors
+    /// When it is not to be seen.
+    pub async fn of(subject: &Subject) -> Result<Self> {
+        let all = processes(subject).await?;
+        let agent = all.into_iter().find(|process| process.inner == 1);
+        Ok(Self(
+            agent.context("the agent is not to be seen on this host")?,
+        ))
+    }
+
+    /// Its process id on the host.
+    ///
+    /// # Errors
+    /// When it has none.
+    pub fn pid(&self) -> Result<i32> {
+        let name = self.0.folder.file_name().and_then(|name| name.to_str());
+        Ok(name.context("a process without a number")?.parse()?)
+    }
+
+    /// Memory that it holds, in bytes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn resident_bytes(&self) -> Result<u64> {
+        let text = self.0.status("VmRSS")?;
+        let kibibytes: u64 = text.trim_end_matches(" kB").trim().parse()?;
+        Ok(kibibytes * 1024)
+    }
+
+    /// How many descriptors it has open.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn descriptors(&self) -> Result<usize> {
+        Ok(fs_err::read_dir(self.0.folder.join("fd"))?.count())
+    }
+
+    /// The ids of the host that the sandbox has.
+    ///
+    /// # Errors
+    /// When its map cannot be read.
+    pub fn host_ids(&self) -> Result<Vec<u32>> {
+        let map = fs_err::read_to_string(self.0.folder.join("uid_map"))?;
+        map.lines()
+            .map(|row| {
+                let outer = row.split_whitespace().nth(1).context("a map without ids")?;
+                Ok(outer.parse()?)
+            })
+            .collect()
+    }
+
+    /// What somebody could read of it: environment and command line.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn words(&self) -> Result<Vec<u8>> {
+        let mut words = fs_err::read(self.0.folder.join("cmdline"))?;
+        words.extend(fs_err::read(self.0.folder.join("environ"))?);
+        Ok(words)
+    }
+}
+
+/// K2, K3, K4 and S2 as the host sees them, for the agent and a program at once.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn every_process_is_sealed(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let subject = lab.subject(Lab::small_limits()).await?;
+    let mut running = subject
+        .start_probe("sibling.py", &["hold", "process", "word"])
+        .await?;
+    running.until("ready").await?;
+    let all = processes(&subject).await?;
+    demand(&mut reds, "K4", all.len() >= 2, || {
+        format!("the control failed: {} processes were seen", all.len())
+    });
+    let two_ids = batch::facts(lab, &subject, Position::First)?.two_ids;
+    for process in &all {
+        let who = format!("process {} of the sandbox", process.inner);
+        let status = |field: &str| process.status(field);
+        let kept = if process.inner == 1 && two_ids {
+            AGENT_CAPABILITIES
+        } else {
+            0
+        };
+        for field in ["CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd"] {
+            let set = u64::from_str_radix(&status(field)?, 16)?;
+            let allowed = if field == "CapBnd" { 0 } else { kept };
+            demand(&mut reds, "K3", set & !allowed == 0, || {
+                format!("{who}: {field} is {set:x}")
+            });
+        }
+        let sealed = status("NoNewPrivs")? == "1" && status("Seccomp")? == "2";
+        demand(&mut reds, "K4", sealed, || format!("{who} is not sealed"));
+        for field in ["Uid", "Gid"] {
+            let ids = status(field)?;
+            let root = ids.split_whitespace().any(|id| id == "0");
+            demand(&mut reds, "K2", !root, || {
+                format!("{who}: {field} is {ids}")
+            });
+        }
+        let groups = status("Groups")?;
+        demand(&mut reds, "K2", groups.is_empty(), || {
+            format!("{who}: groups {groups}")
+        });
+    }
+    let ids = Agent::of(&subject).await?.host_ids()?;
+    demand(&mut reds, "K2", !ids.contains(&0), || {
+        format!("host ids {ids:?}")
+    });
+    running.interrupt().await?;
+    finish_named(subject, reds).await
+}
+
+async fn finish_named(subject: Subject, reds: Vec<Red>) -> Result<Vec<Red>> {
+    subject.remove().await?;
+    Ok(reds)
+}
+
+/// R15 and A21: an agent that is gone is noticed, named, and never reached again.
+///
+/// `kill` ends a process of the host.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn agent_is_killed(lab: &Lab, kill: impl Fn(i32) -> Result<()>) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let subject = lab.subject(Lab::small_limits()).await?;
+    let id = subject.id;
+    let mut running = subject
+        .start_probe("hostile.py", &["wait-for", "sleep"])
+        .await?;
+    running.until("control").await?;
+    kill(Agent::of(&subject).await?.pid()?)?;
+    let cut = tokio::time::timeout(Duration::from_secs(20), running.to_end()).await;
+    demand(&mut reds, "R15", matches!(cut, Ok(Err(_))), || {
+        "the stream of a sandbox that was ended went on".into()
+    });
+    let reason = until_ended(lab, id).await?;
+    demand(&mut reds, "R15", !reason.is_empty(), || {
+        "no reason is given".into()
+    });
+    let connected = lab.runtime.connect(id).await.is_ok();
+    demand(&mut reds, "A21", !connected, || {
+        "an ended sandbox can be connected to".into()
+    });
+    let again = lab.client_of(id).health().await;
+    demand(&mut reds, "A21", again.is_err(), || {
+        "an ended sandbox answers".into()
+    });
+    subject.remove().await?;
+    Ok(reds)
+}
+
+async fn until_ended(lab: &Lab, id: SandboxId) -> Result<String> {
+    let asking = async {
+        loop {
+            match lab.runtime.inspect(id).await?.state {
+                SandboxState::Ended { reason } => return Ok(reason),
+                SandboxState::Running => tokio::task::yield_now().await,
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), asking)
+        .await
+        .context("the end of the sandbox was not noticed")?
+}

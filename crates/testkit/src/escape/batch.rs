@@ -1,0 +1,141 @@
+//! The batch of harmless probes, run from each place where code runs in a sandbox.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use glovebox_protocol::process::Argument;
+use glovebox_runtime::Capability;
+
+use super::expect::{self, Expectation, Facts};
+use super::expectations;
+use super::lab::{Lab, Ran, Subject, probe_argv};
+use super::report::{Red, Report};
+
+/// Where the probes run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// The first program of a fresh sandbox.
+    First,
+    /// A later program, in a sandbox that was used and misused.
+    Used,
+    /// A grandchild that has left its session and lost its parent.
+    Detached,
+    /// Inside the kernel.
+    Kernel,
+}
+
+/// Runs the whole batch from one position in a sandbox of its own.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn run(lab: &Lab, position: Position) -> Result<Vec<Red>> {
+    run_checks(lab, position, &[]).await
+}
+
+/// Runs the probes of some checks from one position in a sandbox of its own.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn run_checks(lab: &Lab, position: Position, only: &[&str]) -> Result<Vec<Red>> {
+    let subject = lab.subject(Lab::small_limits()).await?;
+    if position == Position::Used {
+        misuse(&subject).await?;
+    }
+    let reports = reports(&subject, position, only, BTreeMap::new()).await?;
+    let facts = facts(lab, &subject, position)?;
+    let mut table = expectations::of_checks(only);
+    table.retain(|expectation| !needs_listeners(expectation));
+    let reds = expect::judge(&table, &reports, &facts);
+    subject.still_works().await?;
+    subject.remove().await?;
+    Ok(reds)
+}
+
+/// Runs the probes that walk the whole tree, which is the same wherever they run.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn run_walks(lab: &Lab) -> Result<Vec<Red>> {
+    let subject = lab.subject(Lab::small_limits()).await?;
+    let table = expectations::of_walks();
+    let checks = ["walk/K5", "walk/F1", "walk/F9", "walk/K18", "walk/S7"];
+    let reports = reports(&subject, Position::First, &checks, BTreeMap::new()).await?;
+    let facts = facts(lab, &subject, Position::First)?;
+    subject.remove().await?;
+    Ok(expect::judge(&table, &reports, &facts))
+}
+
+/// Probes that only mean something when the harness has opened listeners for them.
+fn needs_listeners(expectation: &Expectation) -> bool {
+    ["N4/a listener of the host", "N8/of the host"].contains(&expectation.id)
+}
+
+/// What the probes of some checks report, all with none named.
+///
+/// # Errors
+/// When the sandbox does not play along, or the probes crash.
+pub async fn reports(
+    subject: &Subject,
+    position: Position,
+    only: &[&str],
+    env: BTreeMap<String, String>,
+) -> Result<Vec<Report>> {
+    let ran = match position {
+        Position::Kernel => in_kernel(subject, only, &env).await?,
+        Position::First | Position::Used | Position::Detached => {
+            let mut arguments = only.to_vec();
+            if position == Position::Detached {
+                arguments.push("--detached");
+            }
+            let argv: Vec<Argument> = probe_argv("probe_batch.py", &arguments);
+            subject.start(argv, env, 120_000).await?.to_end().await?
+        }
+    };
+    ensure!(
+        ran.outcome.is_success(),
+        "the probes {}: {}{}",
+        ran.outcome,
+        ran.raised.unwrap_or_default(),
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    Ok(Report::all_in(&ran.stdout))
+}
+
+async fn in_kernel(
+    subject: &Subject,
+    only: &[&str],
+    env: &BTreeMap<String, String>,
+) -> Result<Ran> {
+    // JSON lists and objects of plain words are Python as well.
+    let (only, env) = (serde_json::to_string(only)?, serde_json::to_string(env)?);
+    let code = format!(
+        "import os, sys\n\
+         sys.path.insert(0, '/workspace/probes')\n\
+         os.environ.update({env})\n\
+         import probe_batch\n\
+         probe_batch.main({only})\n"
+    );
+    subject.kernel(&code).await
+}
+
+/// Uses a sandbox before the probes look: other executions, a failed one, crashes and leftovers.
+async fn misuse(subject: &Subject) -> Result<()> {
+    for arguments in [&["crash", "segv"][..], &["daemon"], &["zombies", "40"]] {
+        subject.probe("hostile.py", arguments).await?;
+    }
+    subject.kernel("1 + 1").await?;
+    subject.client.shut_down_kernel().await?;
+    Ok(())
+}
+
+/// What is known of this sandbox.
+pub(crate) fn facts(lab: &Lab, subject: &Subject, position: Position) -> Result<Facts> {
+    let mut facts = Facts::of_host(subject.limits.clone())?;
+    facts.two_ids = lab
+        .runtime
+        .describe()
+        .capabilities
+        .has(Capability::SeparateIds);
+    facts.in_kernel = position == Position::Kernel;
+    Ok(facts)
+}

@@ -1,0 +1,432 @@
+//! A runtime to attack, and sandboxes of it to attack from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use bytes::Bytes;
+use glovebox_client::{AgentClient, ByteStream, Execution, Identity};
+use glovebox_protocol::event::{EventBody, Note, Outcome};
+use glovebox_protocol::file::FileName;
+use glovebox_protocol::ids::{ExecutionId, InstallationId, SandboxId};
+use glovebox_protocol::kernel::{Execute, StartKernel};
+use glovebox_protocol::limits::{InputLimits, Limits};
+use glovebox_protocol::process::{Argument, Cancel, StartProcess, Stdin};
+use glovebox_protocol::sign::SigningKey;
+use glovebox_runtime::{Runtime, SandboxSpec, Start};
+
+use super::PROBES;
+use super::report::Report;
+
+/// Python, as every sandbox has it.
+pub const PYTHON: &str = "/opt/python/bin/python3";
+/// Where the probes lie in a sandbox.
+const PROBE_FOLDER: &str = "/workspace/probes";
+/// The time limit of everything that should not need one.
+const LONG_MS: u64 = 120_000;
+
+/// A runtime under attack.
+#[derive(Clone)]
+pub struct Lab {
+    /// The runtime.
+    pub runtime: Arc<dyn Runtime>,
+    installation: InstallationId,
+    key: Arc<SigningKey>,
+}
+
+impl Lab {
+    /// A lab with a key of its own.
+    ///
+    /// # Errors
+    /// When the operating system has no random bytes.
+    pub fn new(runtime: Arc<dyn Runtime>, installation: InstallationId) -> Result<Self> {
+        let key = SigningKey::generate().context("making a key")?;
+        Ok(Self::with_key(runtime, installation, key))
+    }
+
+    /// A lab whose key the caller knows.
+    #[must_use]
+    pub fn with_key(
+        runtime: Arc<dyn Runtime>,
+        installation: InstallationId,
+        key: SigningKey,
+    ) -> Self {
+        Self {
+            runtime,
+            installation,
+            key: Arc::new(key),
+        }
+    }
+
+    /// Limits small enough that attacks on them take little time.
+    #[must_use]
+    pub fn small_limits() -> Limits {
+        const MIB: u64 = 1024 * 1024;
+        Limits {
+            memory_bytes: 256 * MIB,
+            processes: 64,
+            workspace_bytes: 64 * MIB,
+            workspace_inodes: 1024,
+            file_size_bytes: 64 * MIB,
+            ..Limits::of(glovebox_protocol::class::ResourceClass::Small)
+        }
+    }
+
+    /// Makes a sandbox and puts the probes into it.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub async fn subject(&self, limits: Limits) -> Result<Subject> {
+        let subject = self.bare_subject(limits).await?;
+        for (name, text) in PROBES {
+            let name = FileName::from_bytes(format!("probes/{name}"))?;
+            let client = &subject.client;
+            client
+                .put_bytes(&name, Bytes::from_static(text.as_bytes()))
+                .await
+                .with_context(|| format!("putting {name} into the sandbox"))?;
+        }
+        Ok(subject)
+    }
+
+    /// Makes a sandbox with an empty workspace.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub async fn bare_subject(&self, limits: Limits) -> Result<Subject> {
+        let id = SandboxId::new();
+        let spec = SandboxSpec {
+            id,
+            installation: self.installation,
+            keys: vec![self.key.public()],
+            limits: limits.clone(),
+            input_limits: InputLimits::default(),
+            trust_domain: "escape suite".into(),
+            start: Start::Fresh,
+            hard_deadline_ms: None,
+        };
+        self.runtime.create(spec.validate()?).await?;
+        Ok(Subject {
+            id,
+            limits,
+            client: self.client_of(id),
+            lab: self.clone(),
+        })
+    }
+
+    /// A client of the agent of a sandbox of this lab.
+    #[must_use]
+    pub fn client_of(&self, sandbox: SandboxId) -> AgentClient {
+        let identity = Identity {
+            key: Arc::clone(&self.key),
+            installation: self.installation,
+            sandbox,
+        };
+        let runtime = Arc::clone(&self.runtime);
+        AgentClient::new(identity, move || {
+            let runtime = Arc::clone(&runtime);
+            async move {
+                let stream = runtime
+                    .connect(sandbox)
+                    .await
+                    .map_err(std::io::Error::other)?;
+                Ok(Box::new(stream) as Box<dyn ByteStream>)
+            }
+        })
+    }
+
+    /// The installation of the lab's sandboxes.
+    #[must_use]
+    pub const fn installation(&self) -> InstallationId {
+        self.installation
+    }
+
+    /// The key that the lab's agents obey.
+    #[must_use]
+    pub fn key(&self) -> &SigningKey {
+        &self.key
+    }
+}
+
+/// A sandbox to attack from.
+pub struct Subject {
+    /// Which one.
+    pub id: SandboxId,
+    /// Its limits.
+    pub limits: Limits,
+    /// A client of its agent.
+    pub client: AgentClient,
+    lab: Lab,
+}
+
+impl Subject {
+    /// Runs a probe program to its end.
+    ///
+    /// # Errors
+    /// When the agent does not play along.
+    pub async fn probe(&self, program: &str, arguments: &[&str]) -> Result<Ran> {
+        self.start_probe(program, arguments).await?.to_end().await
+    }
+
+    /// Starts a probe program.
+    ///
+    /// # Errors
+    /// When the agent does not play along.
+    pub async fn start_probe(&self, program: &str, arguments: &[&str]) -> Result<Running> {
+        self.start(probe_argv(program, arguments), BTreeMap::new(), LONG_MS)
+            .await
+    }
+
+    /// Runs a program to its end, with environment and time limit.
+    ///
+    /// # Errors
+    /// When the agent does not play along.
+    pub async fn start(
+        &self,
+        argv: Vec<Argument>,
+        env: BTreeMap<String, String>,
+        time_limit_ms: u64,
+    ) -> Result<Running> {
+        let start = StartProcess {
+            execution: ExecutionId::new(),
+            argv,
+            env,
+            stdin: Stdin::Empty,
+            time_limit_ms,
+            output_limit_bytes: Some(64 * 1024 * 1024),
+        };
+        self.start_exactly(&start).await
+    }
+
+    /// Starts exactly this.
+    ///
+    /// # Errors
+    /// When the agent does not play along.
+    pub async fn start_exactly(&self, start: &StartProcess) -> Result<Running> {
+        let execution = self
+            .client
+            .run(start)
+            .await
+            .with_context(|| format!("starting {:?}", start.argv))?;
+        Ok(Running::new(execution, self.client.clone()))
+    }
+
+    /// Runs code in the kernel, which is started if there is none.
+    ///
+    /// # Errors
+    /// When the agent does not play along.
+    pub async fn kernel(&self, code: &str) -> Result<Ran> {
+        self.client.start_kernel(&StartKernel::default()).await?;
+        let execute = Execute {
+            execution: ExecutionId::new(),
+            code: code.into(),
+            time_limit_ms: LONG_MS,
+            output_limit_bytes: Execute::default_output_limit_bytes(),
+            silent: false,
+        };
+        let execution = self.client.execute(&execute).await?;
+        Running::new(execution, self.client.clone()).to_end().await
+    }
+
+    /// Whether the agent answers, does work, and its workload can start processes: what has to be
+    /// true after every attack.
+    ///
+    /// # Errors
+    /// What is not true.
+    pub async fn still_works(&self) -> Result<()> {
+        let word = "still here";
+        let argv = ["/bin/sh", "-c", "echo still here"].map(Argument::from);
+        let running = self.start(argv.into(), BTreeMap::new(), LONG_MS).await?;
+        let ran = running.to_end().await?;
+        anyhow::ensure!(
+            String::from_utf8_lossy(&ran.stdout).trim() == word,
+            "after the attack a program {}",
+            ran.outcome
+        );
+        Ok(())
+    }
+
+    /// Ends the sandbox.
+    ///
+    /// # Errors
+    /// When something of it is left.
+    pub async fn remove(self) -> Result<()> {
+        self.lab.runtime.remove(self.id).await?;
+        Ok(())
+    }
+}
+
+/// The command line of a probe program.
+#[must_use]
+pub fn probe_argv(program: &str, arguments: &[&str]) -> Vec<Argument> {
+    let program = format!("{PROBE_FOLDER}/{program}");
+    [PYTHON, program.as_str()]
+        .iter()
+        .chain(arguments)
+        .map(|word| Argument::from(*word))
+        .collect()
+}
+
+/// A program that runs in a sandbox.
+pub struct Running {
+    execution: Execution,
+    client: AgentClient,
+    ran: Ran,
+}
+
+impl Running {
+    fn new(execution: Execution, client: AgentClient) -> Self {
+        Self {
+            execution,
+            client,
+            ran: Ran::default(),
+        }
+    }
+
+    /// Waits until it reports something under this id.
+    ///
+    /// # Errors
+    /// When it ends without.
+    pub async fn until(&mut self, id: &str) -> Result<()> {
+        while !self.ran.reports().iter().any(|report| report.id == id) {
+            if !self.step().await? {
+                bail!(
+                    "the program {} and never reported `{id}`: {}",
+                    self.ran.outcome,
+                    String::from_utf8_lossy(&self.ran.stderr)
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// What it did until now.
+    #[must_use]
+    pub const fn so_far(&self) -> &Ran {
+        &self.ran
+    }
+
+    /// Interrupts it, and takes what it says last.
+    ///
+    /// # Errors
+    /// When the agent does not play along.
+    pub async fn interrupt(self) -> Result<Ran> {
+        self.client
+            .cancel(self.execution.id(), Cancel::Interrupt)
+            .await?;
+        self.to_end().await
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// When the agent does not play along.
+    pub async fn to_end(mut self) -> Result<Ran> {
+        while self.step().await? {}
+        Ok(self.ran)
+    }
+
+    async fn step(&mut self) -> Result<bool> {
+        let Some(event) = self.execution.next().await? else {
+            return Ok(false);
+        };
+        match event {
+            EventBody::Stdout(output) => self.ran.stdout.extend_from_slice(&output.0),
+            EventBody::Stderr(output) => self.ran.stderr.extend_from_slice(&output.0),
+            EventBody::OutputDropped { dropped_bytes, .. } => self.ran.dropped = dropped_bytes,
+            EventBody::ExecutionEnded(ended) => {
+                self.ran.outcome = ended.outcome;
+                self.ran.notes = ended.notes;
+                self.ran.duration_ms = ended.duration_ms;
+            }
+            EventBody::Error { name, value, .. } => {
+                self.ran.raised = Some(format!("{name}: {value}"))
+            }
+            EventBody::Failed(body) => bail!("the agent failed: {}", body.message),
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+/// What a program did.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// Its standard output.
+    pub stdout: Vec<u8>,
+    /// Its standard error.
+    pub stderr: Vec<u8>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What else the agent said of its end.
+    pub notes: Vec<Note>,
+    /// Output that was dropped, in bytes.
+    pub dropped: u64,
+    /// How long it ran.
+    pub duration_ms: u64,
+    /// The exception that reached the top of a kernel's cell.
+    pub raised: Option<String>,
+}
+
+impl Default for Ran {
+    fn default() -> Self {
+        Self {
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            outcome: Outcome::Exited { code: -1 },
+            notes: Vec::new(),
+            dropped: 0,
+            duration_ms: 0,
+            raised: None,
+        }
+    }
+}
+
+impl Ran {
+    /// What it reported.
+    #[must_use]
+    pub fn reports(&self) -> Vec<Report> {
+        Report::all_in(&self.stdout)
+    }
+
+    /// What it reported under an id.
+    ///
+    /// # Errors
+    /// When it reported nothing under it; says what it did instead.
+    pub fn observed(&self, id: &str) -> Result<Report> {
+        let found = self.reports().into_iter().find(|report| report.id == id);
+        found.with_context(|| {
+            format!(
+                "nothing was reported as `{id}`; the program {}{}; standard error: {}",
+                self.outcome,
+                self.raised
+                    .as_deref()
+                    .map(|r| format!(" ({r})"))
+                    .unwrap_or_default(),
+                String::from_utf8_lossy(&self.stderr)
+            )
+        })
+    }
+
+    /// What it reported under an id, as text.
+    ///
+    /// # Errors
+    /// As [`Ran::observed`]; also when it is no text.
+    pub fn text(&self, id: &str) -> Result<String> {
+        let report = self.observed(id)?;
+        let text = report.observed.as_str();
+        Ok(text
+            .with_context(|| format!("`{id}` is no text"))?
+            .to_owned())
+    }
+
+    /// What it reported under an id, as a number.
+    ///
+    /// # Errors
+    /// As [`Ran::observed`]; also when it is no number.
+    pub fn number(&self, id: &str) -> Result<u64> {
+        let report = self.observed(id)?;
+        let number = report.observed.as_u64();
+        number.with_context(|| format!("`{id}` is no whole number: {}", report.observed))
+    }
+}

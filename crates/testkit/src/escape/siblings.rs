@@ -1,0 +1,553 @@
+//! Checks with two sides: two sandboxes, or two executions of one, that must not notice each
+//! other.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::os::unix::net::UnixListener;
+
+use anyhow::{Context as _, Result};
+use glovebox_protocol::artifact::Sweep;
+
+use super::attacks::host::Agent;
+use super::batch::{self, Position};
+use super::lab::{Lab, Ran, probe_argv};
+use super::report::{Red, Report, demand};
+
+/// A file of the shared root that both sides can open.
+const SHARED_FILE: &str = "/usr/share/zoneinfo/UTC";
+
+/// Two sandboxes: what one holds, and what the other then finds. Ends both.
+async fn two(lab: &Lab, hold: &[&str], look: &[&str]) -> Result<(Ran, Ran)> {
+    let (first, second) = (
+        lab.subject(Lab::small_limits()).await?,
+        lab.subject(Lab::small_limits()).await?,
+    );
+    let mut arguments = vec!["hold"];
+    arguments.extend(hold);
+    let mut holding = first.start_probe("sibling.py", &arguments).await?;
+    holding.until("ready").await?;
+    let mut arguments = vec!["look"];
+    arguments.extend(look);
+    let found = second.probe("sibling.py", &arguments).await?;
+    let held = holding.interrupt().await?;
+    first.remove().await?;
+    second.remove().await?;
+    Ok((held, found))
+}
+
+/// K21: locks on a file of the shared root.
+///
+/// # Errors
+/// When the sandboxes cannot be made or do not play along.
+pub async fn locks(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let (held, found) = two(lab, &["lock", SHARED_FILE], &["lock", SHARED_FILE]).await?;
+    let (lock, second) = (held.text("lock")?, held.text("second lock")?);
+    demand(&mut reds, "K21", lock == "ok" && second == "EAGAIN", || {
+        format!("the control failed: the lock gave {lock}, a second one {second}")
+    });
+    let found = found.text("lock")?;
+    demand(&mut reds, "K21", found == "ok", || {
+        format!("a lock of another sandbox shows: {found}")
+    });
+    Ok(reds)
+}
+
+/// K21: uses of a file of the shared root.
+///
+/// # Errors
+/// When the sandboxes cannot be made or do not play along.
+pub async fn file_events(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let (held, _) = two(lab, &["watch", SHARED_FILE], &["watch", SHARED_FILE]).await?;
+    let own = held.observed("own events")?.observed;
+    demand(&mut reds, "K21", own == true, || {
+        "the control failed: no own event was seen".into()
+    });
+    for what in ["events", "notifications"] {
+        let seen = held.number(what)?;
+        demand(&mut reds, "K21", seen == 0, || {
+            format!("{seen} {what} of another sandbox's uses were seen")
+        });
+    }
+    Ok(reds)
+}
+
+/// K22: names of inter-process communication, in a sandbox beside and in one after.
+///
+/// # Errors
+/// When the sandboxes cannot be made or do not play along.
+pub async fn ipc_names(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let names = ["ipc", "1592653589", "glovebox-probe-name"];
+    let (held, found) = two(lab, &names, &names).await?;
+    let control = held.observed("own memory file")?.observed;
+    demand(&mut reds, "K22", control == true, || {
+        "the control failed".into()
+    });
+    nothing_is_found(&mut reds, &found, "beside");
+    let next = lab.subject(Lab::small_limits()).await?;
+    let mut arguments = vec!["look"];
+    arguments.extend(names);
+    nothing_is_found(
+        &mut reds,
+        &next.probe("sibling.py", &arguments).await?,
+        "after",
+    );
+    next.remove().await?;
+    Ok(reds)
+}
+
+fn nothing_is_found(reds: &mut Vec<Red>, found: &Ran, place: &str) {
+    let reports = found.reports();
+    demand(reds, "K22", reports.len() == 6, || {
+        format!("{} of 6 names were looked up {place}", reports.len())
+    });
+    for Report { id, observed, .. } in reports {
+        let absent = ["ENOENT", "ENOSYS", "EPERM", "ENOKEY", "EACCES"];
+        let gone = observed.as_str().is_some_and(|word| absent.contains(&word));
+        demand(reds, "K22", gone, || {
+            format!("{id} of a sandbox {place}: {observed}")
+        });
+    }
+}
+
+/// N5 and N8: sockets by name, of another sandbox.
+///
+/// # Errors
+/// When the sandboxes cannot be made or do not play along.
+pub async fn abstract_sockets(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let name = ["abstract", "glovebox-probe-socket"];
+    let (held, found) = two(lab, &name, &name).await?;
+    let own = held.text("own connection")?;
+    demand(&mut reds, "N8", own == "ok", || {
+        format!("the control failed: {own}")
+    });
+    let found_abstract = found.text("abstract")?;
+    demand(&mut reds, "N8", found_abstract != "ok", || {
+        "an abstract socket of another sandbox can be connected to".into()
+    });
+    let found_path = found.text("by path")?;
+    demand(&mut reds, "N5", found_path != "ok", || {
+        "a listener of another sandbox can be connected to".into()
+    });
+    Ok(reds)
+}
+
+/// K17 and S2 between two sandboxes: no process of the other is seen or reached.
+///
+/// # Errors
+/// When the sandboxes cannot be made or do not play along.
+pub async fn processes(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let word = "a-word-of-another-sandbox";
+    // The id is meaningless over there; what it stands for must not be the other's process.
+    let (_, found) = two(lab, &["process", word], &["process", word, "2"]).await?;
+    let places = found.observed("found in")?.observed;
+    demand(&mut reds, "K17", places == serde_json::json!([]), || {
+        format!("a process of another sandbox shows in {places}")
+    });
+    let own = found.text("own memory")?;
+    demand(&mut reds, "K17", own == "ok", || {
+        format!("the control failed: {own}")
+    });
+    Ok(reds)
+}
+
+/// K20: two executions of one sandbox are in Landlock domains of their own: where the kernel can
+/// do it, one neither signals the other nor reaches its abstract sockets or its memory.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn executions(lab: &Lab, scoped: bool) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let subject = lab.subject(Lab::small_limits()).await?;
+    let name = "glovebox-probe-inner";
+    let mut socket = subject
+        .start_probe("sibling.py", &["hold", "abstract", name])
+        .await?;
+    socket.until("ready").await?;
+    let found = subject
+        .probe("sibling.py", &["look", "abstract", name])
+        .await?;
+    let by_path = found.text("by path")?;
+    demand(&mut reds, "K20", by_path == "ok", || {
+        format!("the control failed: a socket with a path gave {by_path}")
+    });
+    let by_name = found.text("abstract")?;
+    demand(&mut reds, "K20", !scoped || by_name == "EPERM", || {
+        format!("an abstract socket of another execution: {by_name}")
+    });
+    let held = socket.interrupt().await?;
+    demand(
+        &mut reds,
+        "K20",
+        held.text("own connection")? == "ok",
+        || "the control failed: a program cannot reach its own abstract socket".into(),
+    );
+    let word = "a-word-of-another-execution";
+    let mut holding = subject
+        .start_probe("sibling.py", &["hold", "process", word])
+        .await?;
+    holding.until("process").await?;
+    let pid = holding.so_far().number("process")?.to_string();
+    let found = subject
+        .probe("sibling.py", &["look", "process", word, &pid])
+        .await?;
+    let own = found.text("own memory")?;
+    demand(&mut reds, "K20", own == "ok", || {
+        format!("the control failed: {own}")
+    });
+    for what in ["memory", "descriptors"] {
+        let seen = found.text(what)?;
+        demand(&mut reds, "K20", seen != "ok", || {
+            format!("the {what} of another execution can be opened")
+        });
+    }
+    let signal = found.text("signal")?;
+    demand(&mut reds, "K20", !scoped || signal != "ok", || {
+        "another execution can be signalled".into()
+    });
+    holding.interrupt().await?;
+    subject.remove().await?;
+    Ok(reds)
+}
+
+/// R7: limits that the kernel counts for a user of the host are not used up by one sandbox.
+///
+/// # Errors
+/// When the sandboxes cannot be made or do not play along.
+pub async fn user_limits(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let (held, found) = two(lab, &["instances", "900"], &["instances"]).await?;
+    for what in ["instances", "pipes"] {
+        let number = held.number(what)?;
+        demand(&mut reds, "R7", number > 0, || {
+            format!("the control failed: no {what}")
+        });
+    }
+    for what in ["an instance", "a large pipe"] {
+        let seen = found.text(what)?;
+        demand(&mut reds, "R7", seen == "ok", || {
+            format!(
+                "with {} instances in one sandbox, {what} in another gave {seen}",
+                held.number("instances").unwrap_or(0)
+            )
+        });
+    }
+    Ok(reds)
+}
+
+/// F11 and S11: nothing of one sandbox is found in the next, in files or in memory.
+///
+/// # Errors
+/// When the sandboxes cannot be made or do not play along.
+pub async fn leftovers(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let word = b"a canary that one sandbox leaves for the next";
+    let text: String = word.iter().map(|byte| format!("{byte:02x}")).collect();
+    let inverted: String = word
+        .iter()
+        .map(|byte| format!("{:02x}", byte ^ 0xff))
+        .collect();
+    let env = || BTreeMap::from([("PROBE_CANARY_INVERTED".to_owned(), inverted.clone())]);
+    let first = lab.subject(Lab::small_limits()).await?;
+    let planted = first.probe("sibling.py", &["look", "plant", &text]).await?;
+    demand(&mut reds, "S11", planted.number("planted")? == 48, || {
+        "nothing was planted".into()
+    });
+    // The control: the same search finds it where it was planted.
+    let found = batch::reports(&first, Position::First, &["S3"], env()).await?;
+    let places = found.iter().find(|report| report.id == "S3/places");
+    let seen = places
+        .map(|report| report.observed.to_string())
+        .unwrap_or_default();
+    demand(
+        &mut reds,
+        "S11",
+        seen.contains("/workspace/planted"),
+        || format!("the control failed: the search found {seen}"),
+    );
+    first.remove().await?;
+    for _ in 0..2 {
+        let next = lab.subject(Lab::small_limits()).await?;
+        for report in batch::reports(&next, Position::First, &["S3", "S11"], env()).await? {
+            if report.id.ends_with("/places") {
+                let nowhere = report.observed == serde_json::json!([]);
+                let check = if report.id.starts_with("S11") {
+                    "S11"
+                } else {
+                    "F11"
+                };
+                demand(&mut reds, check, nowhere, || {
+                    format!("what another sandbox left is in {}", report.observed)
+                });
+            }
+        }
+        let left = next.client.list(None).await?.entries.len();
+        let probes = super::PROBES.len() + 1;
+        demand(&mut reds, "F11", left == probes, || {
+            format!("{left} files instead of {probes}")
+        });
+        next.remove().await?;
+    }
+    Ok(reds)
+}
+
+/// N7: nothing outside connects to a socket that is planted in the workspace, whatever is asked
+/// of the agent.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn planted_listener(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let subject = lab.subject(Lab::small_limits()).await?;
+    let mut holding = subject
+        .start_probe(
+            "sibling.py",
+            &["hold", "listener", "/workspace/planted.json"],
+        )
+        .await?;
+    holding.until("ready").await?;
+    let name = "planted.json".parse()?;
+    let got = subject.client.get_bytes(&name, 1024).await;
+    demand(&mut reds, "N7", got.is_err(), || {
+        "a socket could be fetched".into()
+    });
+    subject.client.list(None).await?;
+    subject.client.stat(&name).await?;
+    subject.client.sweep(&Sweep::default()).await?;
+    let held = holding.interrupt().await?;
+    demand(
+        &mut reds,
+        "N7",
+        held.text("own connection")? == "ok",
+        || "the control failed: a connection of its own was not seen".into(),
+    );
+    let connections = held.number("connections")?;
+    demand(&mut reds, "N7", connections == 0, || {
+        format!("{connections} connections came to a planted socket")
+    });
+    subject.remove().await?;
+    Ok(reds)
+}
+
+/// N1, N3, N4 and N8: listeners on this machine that a sandbox must not reach.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along, or the control fails.
+pub async fn listeners_outside(lab: &Lab) -> Result<Vec<Red>> {
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    let mut reds = Vec::new();
+    let tcp = TcpListener::bind("0.0.0.0:0")?;
+    let udp = UdpSocket::bind("0.0.0.0:0")?;
+    for socket in [&tcp as &dyn SetNonblocking, &udp] {
+        socket.set()?;
+    }
+    let name = format!("glovebox-probe-{}", std::process::id());
+    let address =
+        <std::os::unix::net::SocketAddr as std::os::linux::net::SocketAddrExt>::from_abstract_name(
+            &name,
+        )?;
+    let by_name = UnixListener::bind_addr(&address)?;
+    by_name.set_nonblocking(true)?;
+    let (tcp_port, udp_port) = (tcp.local_addr()?.port(), udp.local_addr()?.port());
+
+    // The control: this side reaches each of them.
+    TcpStream::connect(("127.0.0.1", tcp_port)).context("the control of the TCP listener")?;
+    UdpSocket::bind("127.0.0.1:0")?.send_to(b"control", ("127.0.0.1", udp_port))?;
+    std::os::unix::net::UnixStream::connect_addr(&address)
+        .context("the control of the abstract socket")?;
+    let control = heard(&tcp, &udp, &by_name);
+    demand(&mut reds, "N1", control == [1, 1, 1], || {
+        format!("the control failed: the listeners heard {control:?}")
+    });
+
+    let targets = format!("tcp,127.0.0.1,{tcp_port} udp,127.0.0.1,{udp_port}");
+    let env = BTreeMap::from([
+        ("PROBE_TARGETS".to_owned(), targets),
+        ("PROBE_ABSTRACT".to_owned(), name),
+    ]);
+    let subject = lab.subject(Lab::small_limits()).await?;
+    let checks = ["N1", "N2", "N3", "N4", "N8", "N10", "N11"];
+    let reports = batch::reports(&subject, Position::First, &checks, env).await?;
+    let facts = batch::facts(lab, &subject, Position::First)?;
+    let table = super::expectations::of_checks(&checks);
+    reds.extend(super::expect::judge(&table, &reports, &facts));
+    subject.remove().await?;
+    let inside = heard(&tcp, &udp, &by_name);
+    demand(&mut reds, "N1", inside == [0, 0, 0], || {
+        format!("the listeners outside heard {inside:?} from inside")
+    });
+    Ok(reds)
+}
+
+trait SetNonblocking {
+    fn set(&self) -> std::io::Result<()>;
+}
+
+impl SetNonblocking for std::net::TcpListener {
+    fn set(&self) -> std::io::Result<()> {
+        self.set_nonblocking(true)
+    }
+}
+
+impl SetNonblocking for std::net::UdpSocket {
+    fn set(&self) -> std::io::Result<()> {
+        self.set_nonblocking(true)
+    }
+}
+
+/// How often each listener was reached since it was last asked.
+fn heard(
+    tcp: &std::net::TcpListener,
+    udp: &std::net::UdpSocket,
+    by_name: &UnixListener,
+) -> [usize; 3] {
+    let mut buffer = [0; 64];
+    [
+        std::iter::from_fn(|| tcp.accept().ok()).count(),
+        std::iter::from_fn(|| udp.recv(&mut buffer).ok()).count(),
+        std::iter::from_fn(|| by_name.accept().ok()).count(),
+    ]
+}
+
+/// N9: descriptors that a kernel sends to its agent are not kept.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn descriptors_to_the_agent(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let subject = lab.subject(Lab::small_limits()).await?;
+    subject.kernel("1").await?;
+    let agent = Agent::of(&subject).await?;
+    let before = agent.descriptors()?;
+    let code = "import sys\n\
+                sys.path.insert(0, '/workspace/probes')\n\
+                import sibling\n\
+                print(sum(sibling.send_rights_on_every_socket() for _ in range(20)))";
+    let ran = subject.kernel(code).await;
+    // The agent may have taken the message for the end of the kernel; it must not keep what came.
+    let sent = ran
+        .as_ref()
+        .map(|ran| String::from_utf8_lossy(&ran.stdout).into_owned());
+    subject.client.shut_down_kernel().await.ok();
+    subject.kernel("1").await?;
+    let after = agent.descriptors()?;
+    demand(&mut reds, "N9", after <= before + 4, || {
+        format!("the agent had {before} descriptors, and has {after} after {sent:?} were sent")
+    });
+    let reached = matches!(&sent, Ok(text) if text.trim().parse::<u32>().is_ok_and(|n| n > 0))
+        || sent.is_err()
+        || ran.is_ok_and(|ran| !ran.outcome.is_success());
+    demand(&mut reds, "N9", reached, || {
+        "the control failed: nothing could be sent".into()
+    });
+    subject.remove().await?;
+    Ok(reds)
+}
+
+/// S9: a request that was signed for one sandbox is refused by another.
+///
+/// # Errors
+/// When the sandboxes cannot be made or do not play along.
+pub async fn replayed_request(lab: &Lab) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let first = lab.bare_subject(Lab::small_limits()).await?;
+    let second = lab.bare_subject(Lab::small_limits()).await?;
+    let (epoch, other) = (
+        first.client.health().await?.epoch,
+        second.client.health().await?.epoch,
+    );
+    let request = super::replay::signed_status(lab, first.id, epoch)?;
+    let control = super::replay::status_of(lab, first.id, &request).await?;
+    demand(&mut reds, "S9", control == 200, || {
+        format!("the control was answered {control}")
+    });
+    let again = super::replay::status_of(lab, first.id, &request).await?;
+    demand(&mut reds, "S9", again == 401, || {
+        format!("a replay was answered {again}")
+    });
+    // For another sandbox, and also as if that one were in the same life.
+    for epoch in [epoch, other] {
+        let request = super::replay::signed_status(lab, first.id, epoch)?;
+        let answer = super::replay::status_of(lab, second.id, &request).await?;
+        demand(&mut reds, "S9", answer == 401, || {
+            format!("a request for another sandbox was answered {answer}")
+        });
+    }
+    first.remove().await?;
+    second.remove().await?;
+    Ok(reds)
+}
+
+/// S1 and S3: a word that the launching process has in its environment, its arguments and its
+/// files is nowhere inside.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn secret_of_the_launcher(lab: &Lab, word: &str) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let subject = lab.subject(Lab::small_limits()).await?;
+    let inverted: String = word
+        .bytes()
+        .map(|byte| format!("{:02x}", byte ^ 0xff))
+        .collect();
+    let env = BTreeMap::from([("PROBE_CANARY_INVERTED".to_owned(), inverted)]);
+    for position in [Position::First, Position::Kernel] {
+        for report in batch::reports(&subject, position, &["S1", "S3"], env.clone()).await? {
+            let found = report.id == "S3/places" && report.observed != serde_json::json!([]);
+            demand(&mut reds, "S3", !found, || {
+                format!(
+                    "a secret of the launching process is in {}",
+                    report.observed
+                )
+            });
+        }
+    }
+    // The control: the same search finds the word where it was put.
+    let argv = probe_argv("probe_batch.py", &["S3"]);
+    let mut planted = env;
+    planted.insert("PLANTED".into(), word.into());
+    let ran = subject.start(argv, planted, 60_000).await?.to_end().await?;
+    let places = ran.observed("S3/places")?.observed.to_string();
+    demand(&mut reds, "S3", places.contains("environ"), || {
+        format!("the control failed: a planted word was found in {places}")
+    });
+    let agent = Agent::of(&subject).await?.words()?;
+    let found = agent
+        .windows(word.len())
+        .any(|part| part == word.as_bytes());
+    demand(&mut reds, "S3", !found, || {
+        "the agent's words hold the secret".into()
+    });
+    subject.remove().await?;
+    Ok(reds)
+}
+
+/// Whether a folder of this machine holds these bytes in any file, links not followed.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn folder_holds(folder: &std::path::Path, word: &[u8]) -> Result<Vec<std::path::PathBuf>> {
+    let mut found = Vec::new();
+    let mut left = vec![folder.to_path_buf()];
+    while let Some(path) = left.pop() {
+        let facts = fs_err::symlink_metadata(&path)?;
+        if facts.is_dir() {
+            for entry in fs_err::read_dir(&path)? {
+                left.push(entry?.path());
+            }
+        } else if facts.is_file() {
+            let mut bytes = Vec::new();
+            fs_err::File::open(&path)?
+                .take(64 * 1024 * 1024)
+                .read_to_end(&mut bytes)?;
+            if bytes.windows(word.len()).any(|part| part == word) {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
+}
