@@ -36,10 +36,12 @@ run: ## Build, set up, and run the example; the results are in results/
 .PHONY: test
 test: test-build ## Run every test at the size for each change
 	cargo nextest run --locked --workspace
+	@scripts/python-tests "$(GLOVEBOX_TEST_DATA)"
 
 .PHONY: soak
 soak: test-build ## Run every test at its full counts; takes hours
 	GLOVEBOX_SOAK=1 cargo nextest run --locked --workspace --profile soak --run-ignored none
+	@GLOVEBOX_SOAK=1 scripts/python-tests "$(GLOVEBOX_TEST_DATA)"
 
 # Programs first, then the tree that boxes stand on, once: tests that start boxes find both.
 .PHONY: test-build
