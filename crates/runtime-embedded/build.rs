@@ -1,8 +1,14 @@
 //! Embeds the Python side of the kernel, so that the program needs no files beside it.
 
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{env, io};
 
+use fs_err as fs;
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "cargo tells a build script by a variable where to write"
+)]
 fn main() -> io::Result<()> {
     let kernel = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sandbox/kernel");
     println!("cargo::rerun-if-changed={}", kernel.display());

@@ -24,6 +24,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 PYTHONS = ["3.11", "3.12", "3.13"]
 MACHINES = ["x86_64", "aarch64"]
 
+# Asked for by a package that works without them.
+LEFT_OUT = {
+    "jedi": "IPython completes names without it; its 6 600 files would be a third of the tree",
+    "parso": "only jedi uses it",
+}
+
 HEADER = """\
 # Made by lock.py from toolbox.in; do not edit. README.md says how to make it anew.
 # One version of each package for CPython {pythons} on Linux ({machines}, glibc),
@@ -65,7 +71,9 @@ def resolve() -> list[dict]:
 
 
 def wanted(package: dict) -> bool:
-    """Whether a package is for Linux at all (`colorama`, for one, is for Windows)."""
+    """Whether a package is for Linux at all (`colorama`, for one, is for Windows), and of use."""
+    if package["name"] in LEFT_OUT:
+        return False
     marker = package.get("marker")
     return marker is None or any(Marker(marker).evaluate(environment(python)) for python in PYTHONS)
 

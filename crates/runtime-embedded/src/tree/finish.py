@@ -44,6 +44,7 @@ def draw():
     import io
 
     import matplotlib
+    import matplotlib.ft2font
 
     matplotlib.use("agg")
     from matplotlib import pyplot
@@ -57,6 +58,10 @@ def draw():
             for form in ("png", "svg", "pdf"):
                 figure.savefig(io.BytesIO(), format=form)
             pyplot.close(figure)
+    emoji = matplotlib.ft2font.FT2Font(matplotlib.font_manager.findfont("Symbola"))
+    names = {emoji.get_glyph_name(emoji.get_char_index(ord(character))) for character in "🎉🚀👍"}
+    if len(names) != 3:
+        raise SystemExit("glyphs of the emoji font have no names of their own, which PDF needs")
 
 
 packages = sorted(name for name in importlib.metadata.packages_distributions() if name.isidentifier())

@@ -9,6 +9,7 @@ use fs_err as fs;
 
 use super::copy;
 use super::error::{SetupError, file};
+use super::libraries::in_tree;
 
 const DOING: &str = "copying fonts";
 
@@ -36,6 +37,9 @@ const REQUIRED: [(&[&str], &str); 10] = [
         "fonts-droid-fallback",
     ),
 ];
+
+/// Emoji as outlines, for what cannot draw bitmaps (matplotlib).
+const OUTLINE_EMOJI: [&str; 3] = ["Symbola_hint.ttf", "Symbola.ttf", "Symbola.otf"];
 
 /// Copied where the machine has them.
 const OPTIONAL: [&str; 4] = [
@@ -68,6 +72,9 @@ pub(crate) fn install(tree: &Path) -> Result<(), SetupError> {
             files: missing.0,
             packages: missing.1,
         });
+    }
+    if let Some(path) = OUTLINE_EMOJI.iter().find_map(|name| present.get(*name)) {
+        drop_glyph_names(&in_tree(tree, path))?;
     }
     for path in OPTIONAL.iter().filter_map(|name| present.get(*name)) {
         copy_font(path, tree)?;
@@ -115,8 +122,47 @@ fn list(folder: &Path, present: &mut HashMap<String, PathBuf>) {
 }
 
 fn copy_font(path: &Path, tree: &Path) -> Result<(), SetupError> {
-    let at = tree.join(path.strip_prefix("/").unwrap_or(path));
+    let at = in_tree(tree, path);
     copy::file(path, &at)
         .and_then(|()| copy::set_mode(&at, 0o644))
         .map_err(file(DOING))
+}
+
+/// Marks a font as one without glyph names. Symbola's are all empty, and matplotlib, which tells
+/// glyphs apart by name in PDF, would draw one emoji for all.
+fn drop_glyph_names(path: &Path) -> Result<(), SetupError> {
+    let failed = file(DOING);
+    let mut content = fs::read(path).map_err(&failed)?;
+    if let Some(version) = names_version(&mut content) {
+        version.copy_from_slice(&[0, 3, 0, 0]);
+        fs::write(path, content).map_err(&failed)?;
+    }
+    Ok(())
+}
+
+/// The version of the table `post`, which says whether glyph names follow.
+/// See <https://learn.microsoft.com/typography/opentype/spec/post>.
+fn names_version(font: &mut [u8]) -> Option<&mut [u8]> {
+    let count = usize::from(u16::from_be_bytes(font.get(4..6)?.try_into().ok()?));
+    let tables = font.get(12..12 + 16 * count)?;
+    let post = tables
+        .chunks_exact(16)
+        .find(|table| table.starts_with(b"post"))?;
+    let offset = usize::try_from(u32::from_be_bytes(post[8..12].try_into().ok()?)).ok()?;
+    font.get_mut(offset..offset + 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_glyph_names_is_found_by_the_table_list() {
+        let mut font = vec![0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0];
+        font.extend_from_slice(b"cmap\0\0\0\0\0\0\0\x30\0\0\0\x04");
+        font.extend_from_slice(b"post\0\0\0\0\0\0\0\x2c\0\0\0\x04");
+        font.extend_from_slice(&[0, 2, 0, 0]);
+        assert_eq!(names_version(&mut font).unwrap(), [0, 2, 0, 0]);
+        assert!(names_version(&mut font[..20]).is_none());
+    }
 }

@@ -16,8 +16,9 @@ const DOING: &str = "copying Python";
 
 /// Parts of the standard library that a sandbox has no use for: tests, what needs a screen, what
 /// installs packages, what only builds need.
-const LEFT_OUT: [&str; 13] = [
+const LEFT_OUT: [&str; 14] = [
     "test",
+    "lib2to3",
     "idlelib",
     "tkinter",
     "turtledemo",
