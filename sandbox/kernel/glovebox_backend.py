@@ -42,7 +42,12 @@ class FigureManager(FigureManagerBase):
 
     @classmethod
     def pyplot_show(cls, **_options: Any) -> None:
-        """What ``plt.show()`` does: saves and closes all open figures."""
+        """What ``plt.show()`` does: saves and closes all open figures.
+
+        ``plt.pause()`` calls it too, once for each step of an animation: then nothing is saved.
+        """
+        if sys._getframe(2).f_code.co_name == "pause":
+            return
         for manager in Gcf.get_all_fig_managers():
             manager.show()
 

@@ -65,5 +65,6 @@ class ResultHook(DisplayHook):
         """Forgets the oldest values when `Out` is full, as IPython does, but without a warning."""
         out = self.shell.user_ns.get("_oh", {})
         for number in sorted(out)[: max(int(len(out) * self.cull_fraction), 2)]:
-            self.shell.user_ns.pop(f"_{number}", None)
+            for names in (self.shell.user_ns, self.shell.user_ns_hidden):
+                names.pop(f"_{number}", None)
             out.pop(number, None)

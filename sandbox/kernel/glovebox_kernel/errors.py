@@ -1,9 +1,12 @@
 """Shows exceptions of user code: as IPython does where it can, plainly where it cannot."""
 
+import os.path
 import sys
 import traceback
 from types import TracebackType
 from typing import Any
+
+_OWN_FOLDER = os.path.dirname(__file__)
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
@@ -35,6 +38,17 @@ def plain_lines(kind: type[BaseException], value: BaseException, text: str) -> l
     )
     lines = [f'  File "{place.filename}", line {place.lineno}, in {place.name}' for place in places]
     return ["Traceback (most recent call last):", *lines, f"{kind.__name__}: {text}"]
+
+
+def without_own_tail(trace: TracebackType | None) -> None:
+    """Cuts the kernel's own frames off the end of a traceback: they tell a user nothing."""
+    keep = None
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER):
+            keep = trace
+        trace = trace.tb_next
+    if keep is not None:
+        keep.tb_next = None
 
 
 def as_interrupt(info: ExcInfo) -> ExcInfo:

@@ -28,7 +28,8 @@ class BoundedHistory(HistoryManager):
             if old < len(inputs):
                 inputs[old] = ""
         self.exceptions.pop(old, None)
-        self.shell.user_ns.pop(f"_i{old}", None)
+        for names in (self.shell.user_ns, self.shell.user_ns_hidden):
+            names.pop(f"_i{old}", None)
 
     def end_session(self) -> None:
         """There is no session to end."""

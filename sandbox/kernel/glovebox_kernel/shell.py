@@ -144,7 +144,8 @@ class KernelShell(InteractiveShell):
         except ValueError:
             print("No traceback available to show.", file=sys.stderr)
             return
-        kind, value, _ = info
+        kind, value, trace = info
+        errors.without_own_tail(trace)
         if session().is_child and isinstance(value, (SystemExit, errors.KernelExit)):
             status = value.code if isinstance(value, SystemExit) else session().exit_status
             forks.leave(session(), status)

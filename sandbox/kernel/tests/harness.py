@@ -97,6 +97,7 @@ class Kernel:
 
     def __init__(self, folder: str, extra_environment: dict[str, str] | None = None) -> None:
         self.socket, child = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.folder = folder
         self._unread = b""
         self.pipes = Pipes()
         self.late: list[tuple[str, Any]] = []
@@ -164,9 +165,10 @@ class Kernel:
         """Sends an execute with fresh pipes and returns its id."""
         self.number += 1
         execution = f"call-{self.number}"
-        self.pipes.drain(self.late)
-        if self.pipes.ends:
-            self.old_pipes.append(self.pipes)
+        self.old_pipes.append(self.pipes)
+        for pipes in self.old_pipes:
+            pipes.drain(self.late)
+        self.old_pipes = [pipes for pipes in self.old_pipes if pipes.ends]
         self.pipes = Pipes()
         body = json.dumps(
             {"type": "execute", "id": execution, "code": code, "silent": silent}
