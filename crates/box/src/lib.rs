@@ -7,8 +7,10 @@
 pub mod cgroup;
 pub mod control;
 mod create;
+pub mod exec;
 mod fault;
 pub mod launcher;
 pub mod mutation;
+mod policy;
 mod sys;
 pub mod weakness;

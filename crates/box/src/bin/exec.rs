@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(125)
+    glovebox_box::exec::run(std::env::args_os().skip(1))
 }

@@ -20,6 +20,8 @@ use super::step::{Failed, InStep as _, Step};
 use super::{mounts, privileges};
 use crate::cgroup::group::Door;
 use crate::mutation::{Mutation, Omissions};
+use crate::policy::landlock::restrict_agent;
+use crate::policy::seccomp::Filters;
 use crate::sys;
 
 /// Where the agent lies in a box.
@@ -53,22 +55,19 @@ pub(crate) struct Pipes {
 
 /// Sets the box up and becomes the agent. Comes back only when that failed, with the status to
 /// end with.
-pub(crate) fn run(plan: Plan, pipes: Pipes) -> i32 {
+pub(crate) fn run(plan: Plan, pipes: Pipes, filters: &Filters) -> i32 {
     let mut reporter = Reporter::new(pipes.report);
-    let Err(failed) = set_up(plan, pipes.release, pipes.words, &mut reporter);
+    let set_up = set_up(plan, &pipes.release, &mut reporter)
+        .and_then(|plan| confine(plan, (pipes.release, pipes.words), filters, &mut reporter));
+    let Err(failed) = set_up.and_then(|()| become_agent());
     reporter.failed(failed);
     1
 }
 
-fn set_up(
-    plan: Plan,
-    release: OwnedFd,
-    words: OwnedFd,
-    reporter: &mut Reporter,
-) -> Result<Infallible, Failed> {
+fn set_up(plan: Plan, release: &OwnedFd, reporter: &mut Reporter) -> Result<Plan, Failed> {
     // Before the wait: if the launcher dies first, the wait ends with an error.
     die_with_launcher()?;
-    wait_for_release(&release)?;
+    wait_for_release(release)?;
     reporter.begin();
     rustix::process::setsid().step(Step::Session)?;
     sys::signals::reset().step(Step::Session)?;
@@ -80,12 +79,16 @@ fn set_up(
     reporter.done(Step::CgroupNamespace);
     build_root(&plan, reporter)?;
     rustix::process::umask(Mode::from_raw_mode(0o077));
-    rustix::system::sethostname(HOSTNAME).step(Step::Names)?;
-    rustix::system::setdomainname(b"").step(Step::Names)?;
+    if !plan.omissions.omits(Mutation::UtsNamespace) {
+        rustix::system::sethostname(HOSTNAME).step(Step::Names)?;
+        rustix::system::setdomainname(b"").step(Step::Names)?;
+    }
     reporter.done(Step::Names);
-    confine(plan, release, words, reporter)?;
-    let path = AGENT;
-    let error = sys::execute::execute(path, &[CString::from(path)], &[]);
+    Ok(plan)
+}
+
+fn become_agent() -> Result<Infallible, Failed> {
+    let error = sys::execute::execute(AGENT, &[CString::from(AGENT)], &[]);
     Err(error).step(Step::Execute)
 }
 
@@ -120,8 +123,8 @@ fn build_root(plan: &Plan, reporter: &mut Reporter) -> Result<(), Failed> {
 
 fn confine(
     plan: Plan,
-    release: OwnedFd,
-    words: OwnedFd,
+    (release, words): (OwnedFd, OwnedFd),
+    filters: &Filters,
     reporter: &mut Reporter,
 ) -> Result<(), Failed> {
     let omissions = plan.omissions;
@@ -154,6 +157,17 @@ fn confine(
         rustix::thread::set_no_new_privs(true).step(Step::NoNewPrivileges)?;
     }
     reporter.done(Step::NoNewPrivileges);
+    if !omissions.omits(Mutation::LandlockAgent) {
+        restrict_agent().step(Step::Landlock)?;
+    }
+    reporter.done(Step::Landlock);
+    // Last, because the list ends what can be done to this process from inside.
+    if !omissions.omits(Mutation::SeccompFamilies) {
+        filters.families.load().step(Step::Seccomp)?;
+    }
+    if !omissions.omits(Mutation::SeccompAgent) {
+        filters.list.load().step(Step::Seccomp)?;
+    }
     reporter.done(Step::Seccomp);
     Ok(())
 }

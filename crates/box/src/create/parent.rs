@@ -23,6 +23,7 @@ use crate::cgroup::pod::PodGroups;
 use crate::control::{BoxSpec, Fault};
 use crate::launcher::slots::{BoxIds, Slots};
 use crate::mutation::{Mutation, Omissions};
+use crate::policy::seccomp::Filters;
 use crate::sys::clone::{Cloned, SingleThread, clone_process};
 
 /// How long a box is given to set itself up.
@@ -44,6 +45,8 @@ pub(crate) struct Surroundings {
     pub(crate) run_folder: OwnedFd,
     pub(crate) pod: Rc<PodGroups>,
     pub(crate) host_cpus: u32,
+    /// The agent's filters of system calls, built once.
+    pub(crate) filters: Filters,
     /// Left out of every box.
     pub(crate) omissions: Omissions,
 }
@@ -197,7 +200,7 @@ fn launch(surroundings: &Surroundings, groups: &BoxGroups, plan: Plan) -> Result
         || {
             // The launcher's ends: if the box held them too, it would not see them close.
             drop(outside.take());
-            child::run(plan, inside)
+            child::run(plan, inside, &surroundings.filters)
         },
     )
     .map_err(|error| {

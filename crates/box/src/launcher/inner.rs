@@ -22,6 +22,7 @@ use crate::control::{Fault, FromLauncher, PodFacts};
 use crate::create::mounts::cut_off;
 use crate::create::parent::Surroundings;
 use crate::mutation::Omissions;
+use crate::policy::seccomp::Filters;
 use crate::sys::clone::SingleThread;
 
 /// What the outer process has prepared.
@@ -90,6 +91,8 @@ fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
         run_folder,
         pod,
         host_cpus,
+        filters: Filters::agent()
+            .map_err(|error| Fault::failed("building the agent's filters", error))?,
         omissions,
     };
     line.send(&FromLauncher::Ready(facts))

@@ -81,7 +81,7 @@ impl RunFolder {
     /// When a socket or the lock file cannot be removed.
     pub(crate) fn leave(&self) -> Result<(), Fault> {
         sweep_sockets(&self.folder)
-            .and_then(|()| unlinkat(&self.folder, LOCK, AtFlags::empty()))
+            .and_then(|()| remove_lock(&self.folder))
             .map_err(|error| {
                 Fault::failed(
                     format!("emptying the run folder {}", self.path.display()),
@@ -126,6 +126,14 @@ fn make_lock(folder: &OwnedFd) -> rustix::io::Result<OwnedFd> {
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     renameat(folder, LOCK_BEFORE, folder, LOCK)?;
     Ok(file)
+}
+
+fn remove_lock(folder: &OwnedFd) -> rustix::io::Result<()> {
+    match unlinkat(folder, LOCK, AtFlags::empty()) {
+        // Whoever made the folder may have removed it meanwhile.
+        Err(Errno::NOENT) => Ok(()),
+        other => other,
+    }
 }
 
 fn sweep_sockets(folder: &OwnedFd) -> rustix::io::Result<()> {
@@ -181,7 +189,7 @@ fn sweep_neighbour(
     // Held by nobody: its launcher is gone.
     if lock(&folder, LOCK)?.is_some() {
         sweep_sockets(&folder)?;
-        unlinkat(&folder, LOCK, AtFlags::empty())?;
+        remove_lock(&folder)?;
         unlinkat(parent, name, AtFlags::REMOVEDIR)?;
     }
     Ok(())

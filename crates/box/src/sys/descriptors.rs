@@ -36,23 +36,6 @@ pub(crate) fn close_from(first: RawFd) -> io::Result<()> {
     .map(drop)
 }
 
-/// Marks every descriptor from `first` on to be closed by `exec`.
-///
-/// # Errors
-/// What `close_range` says.
-pub(crate) fn close_on_exec_from(first: RawFd) -> io::Result<()> {
-    // SAFETY: takes numbers only, and closes nothing now.
-    checked(unsafe {
-        libc::syscall(
-            libc::SYS_close_range,
-            libc::c_long::from(first),
-            libc::c_long::from(u32::MAX),
-            libc::CLOSE_RANGE_CLOEXEC,
-        )
-    })
-    .map(drop)
-}
-
 /// Takes over a descriptor that this program was started with.
 ///
 /// # Errors

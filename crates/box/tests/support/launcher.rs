@@ -27,8 +27,16 @@ use super::tree;
 pub(crate) struct Launcher {
     pub child: Child,
     pub facts: PodFacts,
-    line: BufReader<UnixStream>,
-    _run: TempDir,
+    line: Option<BufReader<UnixStream>>,
+    run: Option<TempDir>,
+}
+
+impl Drop for Launcher {
+    /// The folder must outlive the launcher.
+    fn drop(&mut self) {
+        self.line = None;
+        let _ = self.child.wait();
+    }
 }
 
 /// How a program in a box ended.
@@ -96,8 +104,8 @@ impl Launcher {
             Some(FromLauncher::Ready(facts)) => Ok(Self {
                 child,
                 facts,
-                line,
-                _run: run,
+                line: Some(line),
+                run: Some(run),
             }),
             Some(FromLauncher::Failed { fault, .. }) => {
                 let mut child = child;
@@ -111,7 +119,7 @@ impl Launcher {
     /// Asks for a box.
     pub(crate) fn create(&mut self, spec: BoxSpec) -> Result<BoxFacts, Fault> {
         say(
-            &self.line,
+            self.line(),
             &ToLauncher::Create {
                 id: 7,
                 spec: Box::new(spec),
@@ -126,7 +134,7 @@ impl Launcher {
 
     /// Asks for a box to be removed.
     pub(crate) fn remove(&mut self, sandbox: SandboxId) {
-        say(&self.line, &ToLauncher::Remove { id: 8, sandbox });
+        say(self.line(), &ToLauncher::Remove { id: 8, sandbox });
         match self.hear() {
             FromLauncher::Removed { id: 8 } => {}
             other => panic!("the launcher said {other:?}"),
@@ -135,7 +143,7 @@ impl Launcher {
 
     /// Asks which boxes there are.
     pub(crate) fn list(&mut self) -> Vec<BoxFacts> {
-        say(&self.line, &ToLauncher::List { id: 9 });
+        say(self.line(), &ToLauncher::List { id: 9 });
         match self.hear() {
             FromLauncher::Listed { id: 9, boxes } => boxes,
             other => panic!("the launcher said {other:?}"),
@@ -144,28 +152,24 @@ impl Launcher {
 
     /// The next thing that it says.
     pub(crate) fn hear(&mut self) -> FromLauncher {
-        hear(&mut self.line).expect("the launcher has ended")
+        hear(self.line()).expect("the launcher has ended")
     }
 
     /// Closes the line and waits for its end.
-    pub(crate) fn close(self) -> ExitStatus {
-        let Self {
-            mut child, line, ..
-        } = self;
-        drop(line);
-        child.wait().unwrap()
+    pub(crate) fn close(mut self) -> ExitStatus {
+        self.line = None;
+        self.child.wait().unwrap()
     }
 
     /// Kills it without a chance to clean up; its run folder stays as it is.
-    pub(crate) fn kill(self) -> PathBuf {
-        let Self {
-            mut child,
-            _run: run,
-            ..
-        } = self;
-        child.kill().unwrap();
-        child.wait().unwrap();
-        run.keep()
+    pub(crate) fn kill(mut self) -> PathBuf {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.run.take().unwrap().keep()
+    }
+
+    fn line(&mut self) -> &mut BufReader<UnixStream> {
+        self.line.as_mut().unwrap()
     }
 }
 

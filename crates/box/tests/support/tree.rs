@@ -48,7 +48,7 @@ pub(crate) fn data() -> TempDir {
     install(
         Path::new(env!("CARGO_BIN_EXE_glovebox-exec")),
         &programs.join("glovebox-exec"),
-        0o711,
+        0o755,
     );
     for name in PROGRAMS {
         copy_program(&root, &find(name), &root.join("usr/bin").join(name));

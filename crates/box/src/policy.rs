@@ -1,0 +1,8 @@
+//! Which system calls, socket families and files a process in a box may use.
+//!
+//! The tables are data with a reason for each line; nothing in here depends on the machine but
+//! its processor. [`seccomp`] and [`landlock`] turn them into rules for the kernel.
+
+pub(crate) mod landlock;
+pub(crate) mod seccomp;
+pub(crate) mod syscalls;

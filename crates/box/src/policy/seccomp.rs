@@ -1,0 +1,197 @@
+//! Turning the tables of system calls into filters, and loading them.
+//!
+//! Two filters are stacked, because one can refuse in one way only: the list says `ENOSYS`, and a
+//! family of sockets that is not ours says `EAFNOSUPPORT`, which is what libraries expect of a
+//! machine without that network. Both kill a process that calls by another processor's numbers.
+
+use std::collections::BTreeMap;
+
+use rustix::io::Errno;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter,
+};
+
+use super::syscalls::{
+    AGENT, Allowed, CLONE_NEW, IOCTL_REFUSED, PERSONALITY_QUERY, PRCTL, SOCKET_OPTIONS_REFUSED,
+    WORKLOAD, WORKLOAD_OLDER,
+};
+
+/// A filter could not be built or loaded.
+#[derive(Debug, thiserror::Error)]
+#[error("system call filter: {0}")]
+pub(crate) struct SeccompError(String);
+
+impl From<SeccompError> for std::io::Error {
+    /// Keeps to a number, because that is what goes through the report of a box's first process.
+    fn from(_: SeccompError) -> Self {
+        Errno::INVAL.into()
+    }
+}
+
+/// A filter that is ready to be loaded.
+#[derive(Debug)]
+pub(crate) struct Filter(BpfProgram);
+
+/// The filters of one position: list and families.
+#[derive(Debug)]
+pub(crate) struct Filters {
+    pub(crate) families: Filter,
+    pub(crate) list: Filter,
+}
+
+impl Filters {
+    /// Of an agent.
+    pub(crate) fn agent() -> Result<Self, SeccompError> {
+        Ok(Self {
+            families: Filter::families()?,
+            list: Filter::agent()?,
+        })
+    }
+
+    /// Of a workload.
+    pub(crate) fn workload() -> Result<Self, SeccompError> {
+        Ok(Self {
+            families: Filter::families()?,
+            list: Filter::workload()?,
+        })
+    }
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+impl Filter {
+    /// Puts this thread, and everything that comes from it, under the filter. New privileges are
+    /// ruled out by the same call.
+    pub(crate) fn load(&self) -> Result<(), SeccompError> {
+        apply_filter(&self.0).map_err(describe)
+    }
+
+    /// The system calls of a workload.
+    fn workload() -> Result<Self, SeccompError> {
+        let mut rules = always(&[WORKLOAD, WORKLOAD_OLDER]);
+        with_arguments(&mut rules)?;
+        let options = PRCTL
+            .iter()
+            .map(|(option, _)| rule(vec![equal(0, u64::from(option.cast_unsigned()))?]))
+            .collect::<Result<_, _>>()?;
+        rules.insert(libc::SYS_prctl, options);
+        // Of itself only: limits of others are the agent's.
+        rules.insert(libc::SYS_prlimit64, vec![rule(vec![equal(0, 0)?])?]);
+        let loads_nothing = SOCKET_OPTIONS_REFUSED
+            .iter()
+            .map(|(option, _)| unequal(2, u64::from(option.cast_unsigned())))
+            .collect::<Result<_, _>>()?;
+        rules.insert(libc::SYS_setsockopt, vec![rule(loads_nothing)?]);
+        list(rules)
+    }
+
+    /// The system calls of the agent and the exec helper: a workload's, and those with which
+    /// rights are given up.
+    fn agent() -> Result<Self, SeccompError> {
+        let mut rules = always(&[WORKLOAD, WORKLOAD_OLDER, AGENT]);
+        with_arguments(&mut rules)?;
+        list(rules)
+    }
+
+    /// Sockets of no family but the local one.
+    fn families() -> Result<Self, SeccompError> {
+        let other = || rule(vec![unequal(0, libc::AF_UNIX as u64)?]);
+        let rules = [
+            (libc::SYS_socket, vec![other()?]),
+            (libc::SYS_socketpair, vec![other()?]),
+        ];
+        build(
+            rules.into(),
+            SeccompAction::Allow,
+            SeccompAction::Errno(libc::EAFNOSUPPORT.cast_unsigned()),
+        )
+    }
+}
+
+fn always(tables: &[&[Allowed]]) -> Rules {
+    tables
+        .iter()
+        .flat_map(|table| table.iter())
+        .map(|allowed| (allowed.number, Vec::new()))
+        .collect()
+}
+
+/// Calls whose arguments decide, for workload and agent alike.
+fn with_arguments(rules: &mut Rules) -> Result<(), SeccompError> {
+    let no_namespace = condition(
+        0,
+        SeccompCmpArgLen::Qword,
+        SeccompCmpOp::MaskedEq(CLONE_NEW),
+        0,
+    )?;
+    rules.insert(libc::SYS_clone, vec![rule(vec![no_namespace])?]);
+    let harmless = IOCTL_REFUSED
+        .iter()
+        .map(|(request, _)| unequal(1, *request))
+        .collect::<Result<_, _>>()?;
+    rules.insert(libc::SYS_ioctl, vec![rule(harmless)?]);
+    rules.insert(
+        libc::SYS_personality,
+        vec![rule(vec![equal(0, PERSONALITY_QUERY)?])?],
+    );
+    Ok(())
+}
+
+fn list(rules: Rules) -> Result<Filter, SeccompError> {
+    build(
+        rules,
+        SeccompAction::Errno(libc::ENOSYS.cast_unsigned()),
+        SeccompAction::Allow,
+    )
+}
+
+fn build(
+    rules: Rules,
+    otherwise: SeccompAction,
+    on_match: SeccompAction,
+) -> Result<Filter, SeccompError> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(describe)?;
+    let filter = SeccompFilter::new(rules, otherwise, on_match, arch).map_err(describe)?;
+    BpfProgram::try_from(filter).map(Filter).map_err(describe)
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, SeccompError> {
+    SeccompRule::new(conditions).map_err(describe)
+}
+
+/// Looks at the lower half of an argument: the kernel does no more for these calls, so the upper
+/// half could hide a value.
+fn equal(argument: u8, value: u64) -> Result<SeccompCondition, SeccompError> {
+    condition(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+fn unequal(argument: u8, value: u64) -> Result<SeccompCondition, SeccompError> {
+    condition(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
+fn condition(
+    argument: u8,
+    length: SeccompCmpArgLen,
+    operator: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompCondition, SeccompError> {
+    SeccompCondition::new(argument, length, operator, value).map_err(describe)
+}
+
+fn describe(error: impl std::fmt::Display) -> SeccompError {
+    SeccompError(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_filter_can_be_built() {
+        for filter in [Filter::workload(), Filter::agent(), Filter::families()] {
+            let Filter(program) = filter.unwrap();
+            assert!(program.len() < 4096, "{} instructions", program.len());
+        }
+    }
+}
