@@ -74,10 +74,11 @@ pub(crate) fn ensure(
     } else {
         let unfinished = store.begin(&layer, &lock)?;
         let home = unfinished.path.join("opt/glovebox");
-        // The workload may start the helper but not read it.
+        // Readable for all: the overlay reads on behalf of the pod's id, which does not own the
+        // file when root set it up. Landlock keeps the workload from it.
         for (from, name, mode) in [
             (&programs.agent, "glovebox-agent", 0o755),
-            (&programs.exec, "glovebox-exec", 0o711),
+            (&programs.exec, "glovebox-exec", 0o755),
         ] {
             let to = home.join("bin").join(name);
             copy::file(from, &to)
@@ -149,7 +150,7 @@ mod tests {
             .join("opt/glovebox/bin/glovebox-exec");
         assert_eq!(
             fs::metadata(helper).unwrap().permissions().mode() & 0o7777,
-            0o711
+            0o755
         );
 
         fs::write(&programs.agent, "other").unwrap();
