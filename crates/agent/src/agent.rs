@@ -15,6 +15,7 @@ use tokio::task::AbortHandle;
 
 use crate::files::{FileThreads, Inputs, ThreadsError};
 use crate::http;
+use crate::kernel::KernelHost;
 use crate::lock::Locked;
 use crate::process::{Launcher, OomCounter, Reaper, Registry, Spawner, Workload};
 
@@ -85,6 +86,7 @@ pub(crate) struct Shared {
     pub(crate) inputs: Inputs,
     pub(crate) workload: Arc<Workload>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) kernel: Arc<KernelHost>,
     started: Instant,
     active: Locked<Instant>,
     reaper: Arc<Reaper>,
@@ -124,6 +126,12 @@ impl Agent {
             epoch,
             config.keys.clone(),
         );
+        let registry: Arc<Registry> = Arc::default();
+        let kernel = Arc::new(KernelHost::new(
+            Arc::clone(&workload),
+            Arc::clone(&registry),
+            config.python.clone(),
+        ));
         let now = Instant::now();
         Ok(Self {
             shared: Arc::new(Shared {
@@ -133,7 +141,8 @@ impl Agent {
                 files,
                 inputs: Inputs::new(config.input_limits),
                 workload,
-                registry: Arc::default(),
+                registry,
+                kernel,
                 started: now,
                 active: Locked::new(now),
                 reaper,

@@ -12,6 +12,7 @@ pub mod boot;
 mod error;
 mod files;
 mod http;
+mod kernel;
 mod lock;
 mod process;
 mod reply;

@@ -8,7 +8,7 @@ use glovebox_protocol::process::{StartProcess, WorkloadEnded};
 use hyper::http::request::Parts;
 
 use crate::agent::Shared;
-use crate::body::{MAX_JSON, SignedBody};
+use crate::body::{MAX_EXECUTE, MAX_JSON, SignedBody};
 use crate::error::ApiError;
 use crate::files;
 use crate::process;
@@ -37,6 +37,7 @@ pub(crate) async fn route(shared: &Arc<Shared>, parts: &Parts, body: &mut Signed
             shared.touch();
             process_route(shared, (method, name), query.is_some(), body).await
         }
+        "kernel" => kernel_route(shared, (method, name), body).await,
         _ => match (method, rest) {
             ("GET", "status") => {
                 body.empty().await?;
@@ -137,6 +138,35 @@ async fn process_route(
             reply::ok(&serde_json::json!({}))
         }
         _ => Err(no_route(method, "processes")),
+    }
+}
+
+async fn kernel_route(
+    shared: &Arc<Shared>,
+    (method, verb): (&str, &str),
+    body: &mut SignedBody,
+) -> Reply {
+    if (method, verb) == ("GET", "") {
+        body.empty().await?;
+        return reply::ok(&shared.kernel.info());
+    }
+    shared.touch();
+    match (method, verb) {
+        ("POST", "") => shared.kernel.start(body.json(MAX_JSON).await?).await,
+        ("DELETE", "") => {
+            body.empty().await?;
+            shared.kernel.shut_down().await
+        }
+        ("POST", "restart") => {
+            body.empty().await?;
+            shared.kernel.restart().await
+        }
+        ("POST", "interrupt") => {
+            shared.kernel.interrupt(body.json(MAX_JSON).await?)?;
+            reply::ok(&serde_json::json!({}))
+        }
+        ("POST", "execute") => shared.kernel.execute(body.json(MAX_EXECUTE).await?),
+        _ => Err(no_route(method, "kernel")),
     }
 }
 

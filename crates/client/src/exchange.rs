@@ -21,6 +21,9 @@ use crate::error::ClientError;
 /// Longest answer that is no stream, in bytes.
 pub(crate) const MAX_ANSWER: u64 = 16 * 1024 * 1024;
 
+/// Longest answer to a question for health, in bytes.
+pub(crate) const MAX_HEALTH: u64 = 4096;
+
 /// Connections that are kept for later at most.
 const MAX_IDLE: usize = 8;
 
@@ -55,23 +58,32 @@ impl Answer {
 
     /// The whole body.
     pub(crate) async fn whole(mut self, limit_bytes: u64) -> Result<Bytes, ClientError> {
-        let mut chunks = Vec::new();
-        let mut length = 0;
-        while let Some(frame) = self.body.frame().await {
-            if let Ok(chunk) = frame.map_err(ClientError::Transport)?.into_data() {
-                length += chunk.len() as u64;
-                if length > limit_bytes {
-                    return Err(ClientError::TooLong { limit_bytes });
-                }
-                chunks.push(chunk);
-            }
-        }
+        let body = read_whole(&mut self.body, limit_bytes).await?;
         self.done();
-        Ok(match <[Bytes; 1]>::try_from(chunks) {
-            Ok([only]) => only,
-            Err(chunks) => chunks.concat().into(),
-        })
+        Ok(body)
     }
+}
+
+/// A body from its first byte to its last, unless it is too long.
+pub(crate) async fn read_whole(
+    body: &mut Incoming,
+    limit_bytes: u64,
+) -> Result<Bytes, ClientError> {
+    let mut chunks = Vec::new();
+    let mut length = 0;
+    while let Some(frame) = body.frame().await {
+        if let Ok(chunk) = frame.map_err(ClientError::Transport)?.into_data() {
+            length += chunk.len() as u64;
+            if length > limit_bytes {
+                return Err(ClientError::TooLong { limit_bytes });
+            }
+            chunks.push(chunk);
+        }
+    }
+    Ok(match <[Bytes; 1]>::try_from(chunks) {
+        Ok([only]) => only,
+        Err(chunks) => chunks.concat().into(),
+    })
 }
 
 /// The request line and what is known of the body before it is sent.

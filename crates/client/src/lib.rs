@@ -11,8 +11,10 @@ mod error;
 mod exchange;
 mod execution;
 mod files;
+mod health;
 
 pub use agent::{AgentClient, Identity};
 pub use connect::{ByteStream, Connecting, Connector, UnixConnector};
 pub use error::ClientError;
 pub use execution::Execution;
+pub use health::first_health;

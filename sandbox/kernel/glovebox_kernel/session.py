@@ -91,6 +91,8 @@ class Session:
                 "id": execution,
                 "status": "ok" if failure is None else "error",
                 "execution_count": count,
+                # The agent then waits for the end, so that the next call finds a fresh kernel.
+                "ending": self.exit_status is not None,
             }
         )
 

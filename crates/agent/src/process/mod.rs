@@ -13,10 +13,10 @@ mod workload;
 pub use launch::Spawner;
 pub(crate) use launch::{Launch, Launcher, Purpose};
 pub(crate) use oom::OomCounter;
-pub(crate) use output::{Pipe, pipe};
+pub(crate) use output::{Pipe, Taken, pipe};
 pub(crate) use reaper::{Child, Exit, Reaper};
 pub(crate) use registry::{Asked, Claim, Registry, Running};
-pub(crate) use run::{cancel, start, stdin};
+pub(crate) use run::{cancel, milliseconds_since, start, stdin};
 pub(crate) use sink::{Pace, Sink};
 pub(crate) use workload::Workload;
 

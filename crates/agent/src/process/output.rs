@@ -2,14 +2,14 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use bytes::BufMut as _;
 use glovebox_protocol::frame::{self, FrameKind};
+use rustix::buffer::spare_capacity;
 use rustix::io::ioctl_fionread;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use tokio::net::unix::pipe::Receiver;
 
 /// Bytes read at once.
-pub(crate) const READ_BYTES: usize = 64 * 1024;
+const READ_BYTES: usize = 64 * 1024;
 
 /// Bytes that a pipe holds before its writer waits. The kernel gives less to a user who has many.
 const PIPE_BYTES: usize = 256 * 1024;
@@ -51,6 +51,11 @@ pub(crate) enum Taken {
 }
 
 impl Pipe {
+    /// The end itself, for a reader of its own.
+    pub(crate) fn into_receiver(self) -> Receiver {
+        self.receiver
+    }
+
     /// Waits until there is something to take, or the end.
     pub(crate) async fn readable(&self) {
         // An error shows in the read that follows.
@@ -65,19 +70,36 @@ impl Pipe {
             .unwrap_or(0)
     }
 
-    /// Takes at most `most` bytes, without waiting.
-    pub(crate) fn take(&mut self, most: usize) -> Taken {
+    /// Takes what there is, up to a chunk, after [`Self::readable`] has returned.
+    pub(crate) fn take(&mut self) -> Taken {
+        self.prepare();
+        let read = self.receiver.try_read_buf(&mut self.buffer);
+        self.taken(read)
+    }
+
+    /// Takes what there is, up to a chunk, whether or not the event loop has heard of it yet.
+    pub(crate) fn take_at_once(&mut self) -> Taken {
+        self.prepare();
+        let read = rustix::io::read(&self.receiver, spare_capacity(&mut self.buffer));
+        self.taken(read.map_err(std::io::Error::from))
+    }
+
+    /// A buffer that has room for one chunk, and no more, behind the room for a header.
+    fn prepare(&mut self) {
         if self.buffer.capacity() == 0 {
             self.buffer.reserve_exact(frame::HEADER + READ_BYTES);
         }
         self.buffer.clear();
         self.buffer.extend_from_slice(&[0; frame::HEADER]);
-        let mut room = (&mut self.buffer).limit(most.min(READ_BYTES));
-        match self.receiver.try_read_buf(&mut room) {
+    }
+
+    fn taken(&mut self, read: std::io::Result<usize>) -> Taken {
+        match read {
             Ok(0) => Taken::End,
-            Ok(read) if read < SMALL_READ => Taken::Chunk(self.buffer.as_slice().to_vec()),
+            Ok(read) if read < SMALL_READ => Taken::Chunk(self.buffer.clone()),
             Ok(_) => Taken::Chunk(std::mem::take(&mut self.buffer)),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Taken::Nothing,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Taken::Nothing,
             Err(_) => Taken::End,
         }
     }

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::launch::check_env;
-use super::output::{READ_BYTES, Taken};
+use super::output::Taken;
 use super::workload::Tenant;
 use super::{
     Asked, Child, Claim, Exit, GRACE, Launch, Pace, Pipe, Purpose, Registry, Running, Sink,
@@ -272,7 +272,11 @@ async fn pump(mut pipe: Pipe, sink: Arc<Sink>, mut exited: watch::Receiver<bool>
         if left == Some(0) {
             return;
         }
-        match pipe.take(left.unwrap_or(READ_BYTES)) {
+        let taken = match left {
+            None => pipe.take(),
+            Some(_) => pipe.take_at_once(),
+        };
+        match taken {
             Taken::Chunk(chunk) => {
                 left = left.map(|left| left.saturating_sub(chunk.len() - HEADER));
                 sink.output(pipe.kind, chunk).await;

@@ -1,0 +1,172 @@
+//! Output of earlier calls that comes after their end.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use glovebox_protocol::event::{EventBody, Output};
+use glovebox_protocol::ids::ExecutionId;
+use rustix::io::ioctl_fionread;
+use tokio::net::unix::pipe::Receiver;
+use tokio::task::AbortHandle;
+
+use crate::lock::Locked;
+use crate::process::Pipe;
+
+/// How much of each call's late output is kept, in bytes: the last of it.
+const KEPT_BYTES: usize = 64 * 1024;
+
+/// How many calls are listened to at once. The pipes of the oldest are closed beyond that.
+const MAX_CALLS: usize = 64;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 16 * 1024;
+
+/// The calls that may still be written to.
+#[derive(Default)]
+pub(crate) struct Late {
+    calls: VecDeque<Call>,
+}
+
+struct Call {
+    execution: ExecutionId,
+    tail: Arc<Locked<Tail>>,
+    pipes: Vec<Listener>,
+}
+
+/// A pipe that is read by a task of its own.
+struct Listener {
+    receiver: Arc<Receiver>,
+    task: AbortHandle,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[derive(Default)]
+struct Tail {
+    bytes: VecDeque<u8>,
+    dropped: u64,
+}
+
+impl Tail {
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes.extend(bytes);
+        let superfluous = self.bytes.len().saturating_sub(KEPT_BYTES);
+        self.bytes.drain(..superfluous);
+        self.dropped += superfluous as u64;
+    }
+}
+
+impl Late {
+    /// Goes on listening to the pipes of a call that has ended.
+    pub(crate) fn listen(&mut self, execution: ExecutionId, pipes: Vec<Pipe>) {
+        let tail = Arc::new(Locked::default());
+        let pipes = pipes
+            .into_iter()
+            .map(|pipe| {
+                let receiver = Arc::new(pipe.into_receiver());
+                let task = tokio::spawn(listen(Arc::clone(&receiver), Arc::clone(&tail)));
+                Listener {
+                    receiver,
+                    task: task.abort_handle(),
+                }
+            })
+            .collect();
+        self.calls.push_back(Call {
+            execution,
+            tail,
+            pipes,
+        });
+        if self.calls.len() > MAX_CALLS {
+            self.calls.pop_front();
+        }
+    }
+
+    /// Adds what an earlier call showed otherwise than by writing. Of a call that nobody listens
+    /// to any more it is dropped.
+    pub(crate) fn show(&self, execution: ExecutionId, text: &str) {
+        if let Some(call) = self.calls.iter().find(|call| call.execution == execution) {
+            call.tail.with(|tail| {
+                tail.push(text.as_bytes());
+                tail.push(b"\n");
+            });
+        }
+    }
+
+    /// Everything that came since the last time, oldest call first. Calls that nobody can write
+    /// to any more are forgotten.
+    pub(crate) fn collect(&mut self) -> Vec<EventBody> {
+        let mut events = Vec::new();
+        self.calls.retain_mut(|call| {
+            // A task that has ended has seen the end of its pipe.
+            call.pipes.retain(|pipe| !pipe.task.is_finished());
+            for pipe in &call.pipes {
+                // The task may not have had its turn yet.
+                take_what_is_there(&pipe.receiver, &call.tail);
+            }
+            let (bytes, dropped_bytes) = call.tail.with(|tail| {
+                (
+                    std::mem::take(&mut tail.bytes),
+                    std::mem::take(&mut tail.dropped),
+                )
+            });
+            if !bytes.is_empty() {
+                events.push(EventBody::LateOutput {
+                    execution: call.execution,
+                    output: Output(Vec::from(bytes).into()),
+                    dropped_bytes,
+                });
+            }
+            !call.pipes.is_empty()
+        });
+        events
+    }
+}
+
+async fn listen(receiver: Arc<Receiver>, tail: Arc<Locked<Tail>>) {
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        if receiver.readable().await.is_err() {
+            return;
+        }
+        match receiver.try_read(&mut buffer) {
+            Ok(0) => return,
+            Ok(read) => tail.with(|tail| tail.push(&buffer[..read])),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
+
+/// Reads past the event loop, which may not have heard of what is there.
+fn take_what_is_there(receiver: &Receiver, tail: &Locked<Tail>) {
+    let mut buffer = [0; READ_BYTES];
+    let mut left = ioctl_fionread(receiver).unwrap_or(0);
+    while left > 0 {
+        match rustix::io::read(receiver, &mut buffer) {
+            Ok(read) if read > 0 => {
+                tail.with(|tail| tail.push(&buffer[..read]));
+                left = left.saturating_sub(read as u64);
+            }
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_much_output_is_kept() {
+        let mut tail = Tail::default();
+        tail.push(&[b'a'; KEPT_BYTES]);
+        tail.push(b"bc");
+        assert_eq!(tail.bytes.len(), KEPT_BYTES);
+        assert_eq!(tail.dropped, 2);
+        assert_eq!(tail.bytes.back(), Some(&b'c'));
+    }
+}

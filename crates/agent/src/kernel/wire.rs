@@ -1,0 +1,278 @@
+//! Frames between agent and runner: four bytes of length, big endian, and a JSON object.
+
+use std::io::{ErrorKind, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use bytes::{Buf as _, BytesMut};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use serde::Serialize;
+use serde_json::json;
+use tokio::io::{AsyncWriteExt as _, Interest};
+use tokio::net::UnixStream;
+
+use super::message::FromKernel;
+
+/// Longest frame in bytes.
+const MAX_FRAME: usize = 64 * 1024 * 1024;
+
+/// Bytes in front of each document.
+const HEADER: usize = 4;
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+/// The runner said something that is no message, or cannot be talked to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WireFault {
+    #[error("sent a frame of {0} bytes, over the limit of {MAX_FRAME}")]
+    TooLong(usize),
+    #[error("sent something that is no message: {0}")]
+    NotAMessage(serde_json::Error),
+    #[error("closed its socket in the middle of a message")]
+    Cut,
+    #[error("sent a message that does not belong there")]
+    OutOfPlace,
+    #[error("closed its socket and lived on")]
+    Closed,
+    #[error("could not be given pipes for its output")]
+    NoPipes,
+    #[error("cannot be talked to: {0}")]
+    Io(std::io::Error),
+}
+
+/// The agent's end of the socket.
+pub(crate) struct Wire {
+    stream: UnixStream,
+    unread: BytesMut,
+    /// What is left of an acknowledgement that did not fit into the socket.
+    unsent: BytesMut,
+    /// The highest number to acknowledge; it stands for all lower ones. A runner that is busy
+    /// reads none of them, so they are never waited for.
+    due: Option<u64>,
+}
+
+impl Wire {
+    /// The agent's end, and the runner's.
+    pub(crate) fn pair() -> std::io::Result<(Self, OwnedFd)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let theirs = theirs.into_std()?;
+        theirs.set_nonblocking(false)?;
+        let wire = Self {
+            stream: ours,
+            unread: BytesMut::new(),
+            unsent: BytesMut::new(),
+            due: None,
+        };
+        Ok((wire, theirs.into()))
+    }
+
+    /// The next message; nothing when the runner has closed its end. Dropping the future loses
+    /// nothing.
+    pub(crate) async fn next(&mut self) -> Result<Option<FromKernel>, WireFault> {
+        loop {
+            if let Some(message) = self.buffered()? {
+                return Ok(Some(message));
+            }
+            self.flush();
+            let interest = if self.unsent.is_empty() {
+                Interest::READABLE
+            } else {
+                Interest::READABLE | Interest::WRITABLE
+            };
+            self.stream.ready(interest).await.map_err(WireFault::Io)?;
+            match self.fill() {
+                Ok(0) => return self.end(),
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // A peer that ends with unread data in its socket resets the connection.
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => return self.end(),
+                Err(error) => return Err(WireFault::Io(error)),
+            }
+        }
+    }
+
+    /// The next message of those that are here already.
+    pub(crate) fn next_here(&mut self) -> Result<Option<FromKernel>, WireFault> {
+        loop {
+            if let Some(message) = self.buffered()? {
+                return Ok(Some(message));
+            }
+            // Past the event loop, which may not have heard of what is there.
+            let mut room = [0; READ_BYTES];
+            match rustix::io::read(&self.stream, &mut room) {
+                Ok(0) | Err(_) => return Ok(None),
+                Ok(read) => self.unread.extend_from_slice(&room[..read]),
+            }
+        }
+    }
+
+    fn fill(&mut self) -> std::io::Result<usize> {
+        self.unread.reserve(READ_BYTES);
+        self.stream.try_read_buf(&mut self.unread)
+    }
+
+    fn end(&self) -> Result<Option<FromKernel>, WireFault> {
+        if self.unread.is_empty() {
+            Ok(None)
+        } else {
+            Err(WireFault::Cut)
+        }
+    }
+
+    fn buffered(&mut self) -> Result<Option<FromKernel>, WireFault> {
+        take_message(&mut self.unread)
+    }
+
+    /// Acknowledges everything up to a number, as soon as the socket has room.
+    pub(crate) fn acknowledge(&mut self, seq: u64) {
+        self.due = self.due.max(Some(seq));
+        self.flush();
+    }
+
+    fn flush(&mut self) {
+        loop {
+            if self.unsent.is_empty() {
+                let Some(seq) = self.due.take() else { return };
+                self.unsent
+                    .extend_from_slice(&frame(&json!({"type": "ack", "seq": seq})));
+            }
+            match self.stream.try_write(&self.unsent) {
+                Ok(written) => self.unsent.advance(written),
+                // No room yet, or nobody there, which shows when reading.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Sends code to run, with the two descriptors that its output goes to beside the first
+    /// byte.
+    pub(crate) async fn send_execute(
+        &mut self,
+        document: &impl Serialize,
+        stdout: &OwnedFd,
+        stderr: &OwnedFd,
+    ) -> std::io::Result<()> {
+        let unsent = std::mem::take(&mut self.unsent);
+        self.stream.write_all(&unsent).await?;
+        let frame = frame(document);
+        let descriptors = [stdout.as_fd(), stderr.as_fd()];
+        let sent = self
+            .stream
+            .async_io(Interest::WRITABLE, || {
+                send_first(&self.stream, &frame, &descriptors)
+            })
+            .await?;
+        self.stream.write_all(&frame[sent..]).await
+    }
+
+    /// Asks the runner to end.
+    pub(crate) async fn send_shutdown(&mut self) -> std::io::Result<()> {
+        self.stream
+            .write_all(&frame(&json!({"type": "shutdown"})))
+            .await
+    }
+}
+
+fn send_first(
+    stream: &UnixStream,
+    frame: &[u8],
+    descriptors: &[BorrowedFd<'_>; 2],
+) -> std::io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    let sent = sendmsg(
+        stream,
+        &[IoSlice::new(frame)],
+        &mut ancillary,
+        SendFlags::NOSIGNAL,
+    )?;
+    Ok(sent)
+}
+
+/// A document behind its length.
+fn frame(document: &impl Serialize) -> Vec<u8> {
+    let mut frame = vec![0; HEADER];
+    // Only a map with keys that are no strings could fail, and none is ever sent.
+    let _ = serde_json::to_writer(&mut frame, document);
+    let length = u32::try_from(frame.len() - HEADER).unwrap_or(u32::MAX);
+    frame[..HEADER].copy_from_slice(&length.to_be_bytes());
+    frame
+}
+
+/// Takes the first whole message out of what came.
+fn take_message(unread: &mut BytesMut) -> Result<Option<FromKernel>, WireFault> {
+    let Some(header) = unread.first_chunk::<HEADER>() else {
+        return Ok(None);
+    };
+    let length = u32::from_be_bytes(*header) as usize;
+    if length > MAX_FRAME {
+        return Err(WireFault::TooLong(length));
+    }
+    if unread.len() < HEADER + length {
+        return Ok(None);
+    }
+    unread.advance(HEADER);
+    let document = unread.split_to(length);
+    let message = serde_json::from_slice(&document).map_err(WireFault::NotAMessage)?;
+    if unread.is_empty() {
+        // A long message leaves a large buffer behind; an idle kernel needs none.
+        *unread = BytesMut::new();
+    }
+    Ok(Some(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_hostile_length_is_refused_before_anything_is_kept() {
+        let mut unread = BytesMut::from(&[0xff; 4][..]);
+        assert!(matches!(
+            take_message(&mut unread),
+            Err(WireFault::TooLong(_))
+        ));
+    }
+
+    #[test]
+    fn messages_survive_being_cut_anywhere() {
+        let wire = [
+            frame(&json!({"type": "ready", "language": "python 3"})),
+            frame(&json!({"type": "ready", "language": "\u{1f427}"})),
+        ]
+        .concat();
+        for cut in 1..wire.len() {
+            let mut unread = BytesMut::new();
+            let mut languages = Vec::new();
+            for chunk in wire.chunks(cut) {
+                unread.extend_from_slice(chunk);
+                while let Some(message) = take_message(&mut unread).unwrap() {
+                    if let FromKernel::Ready { language } = message {
+                        languages.push(language);
+                    }
+                }
+            }
+            assert_eq!(languages, ["python 3", "\u{1f427}"], "cut into {cut}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_wire_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let mut unread = BytesMut::from(&bytes[..]);
+            while let Ok(Some(_)) = take_message(&mut unread) {}
+        }
+
+        #[test]
+        fn no_document_makes_the_wire_panic(document in "\\PC{0,100}") {
+            let mut wire = u32::try_from(document.len()).unwrap().to_be_bytes().to_vec();
+            wire.extend_from_slice(document.as_bytes());
+            let _ = take_message(&mut BytesMut::from(&wire[..]));
+        }
+    }
+}
