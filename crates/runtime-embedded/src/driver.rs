@@ -75,7 +75,10 @@ impl EmbeddedRuntime {
     /// [`RuntimeError::Unavailable`] for anything else.
     pub async fn start(options: Options) -> Result<Self, RuntimeError> {
         let run = make_run_folder(&options.run).map_err(|source| RuntimeError::Unavailable {
-            doing: format!("making a folder for sockets below {}", options.run.display()),
+            doing: format!(
+                "making a folder for sockets below {}",
+                options.run.display()
+            ),
             fix: Some("make that folder writable for you, or set GLOVEBOX_RUN".into()),
             cause: source.into(),
         })?;
@@ -240,13 +243,14 @@ impl EmbeddedRuntime {
             None => Err(None),
         }
         .map_err(|reason| RuntimeError::NotFound { id, reason })?;
-        let stream = UnixStream::connect(&socket)
-            .await
-            .map_err(|source| RuntimeError::Unavailable {
-                doing: format!("connecting to the agent of sandbox {id}"),
-                fix: None,
-                cause: source.into(),
-            })?;
+        let stream =
+            UnixStream::connect(&socket)
+                .await
+                .map_err(|source| RuntimeError::Unavailable {
+                    doing: format!("connecting to the agent of sandbox {id}"),
+                    fix: None,
+                    cause: source.into(),
+                })?;
         Ok(Box::new(stream))
     }
 
@@ -279,7 +283,12 @@ impl Runtime for EmbeddedRuntime {
             capabilities: conditional
                 .into_iter()
                 .filter_map(|(capability, holds)| holds.then_some(capability))
-                .chain([C::WorkspaceBytes, C::WorkspaceInodes, C::NoNetwork, C::KeepsWorkspace])
+                .chain([
+                    C::WorkspaceBytes,
+                    C::WorkspaceInodes,
+                    C::NoNetwork,
+                    C::KeepsWorkspace,
+                ])
                 .collect::<Capabilities>(),
         }
     }

@@ -20,7 +20,7 @@ const KEPT_STDERR: usize = 4096;
 
 /// How the line to the launcher can fail.
 #[derive(Debug, thiserror::Error)]
-pub enum LinkError {
+pub(crate) enum LinkError {
     /// The program could not be started.
     #[error("starting the launcher {}", program.display())]
     Start {
@@ -56,7 +56,7 @@ fn detail(said: &str) -> String {
 }
 
 /// Told about boxes that end by themselves, and about the end of the launcher.
-pub trait Watcher: Send + 'static {
+pub(crate) trait Watcher: Send + 'static {
     /// A box has ended and was cleaned up.
     fn ended(&self, sandbox: SandboxId, end: &BoxEnd);
     /// The launcher has ended, and every box with it.
@@ -71,7 +71,7 @@ struct Waiting {
 }
 
 /// A running launcher.
-pub struct Link {
+pub(crate) struct Link {
     writer: tokio::sync::Mutex<Option<OwnedWriteHalf>>,
     waiting: Arc<Mutex<Waiting>>,
     said: Arc<Mutex<Vec<u8>>>,
@@ -83,7 +83,7 @@ impl Link {
     ///
     /// # Errors
     /// When it cannot be started, or says why it cannot work here.
-    pub async fn start(
+    pub(crate) async fn start(
         program: &Path,
         config: &LauncherConfig,
         watcher: impl Watcher,
@@ -129,7 +129,7 @@ impl Link {
     ///
     /// # Errors
     /// When the launcher cannot do it, or is gone.
-    pub async fn ask(
+    pub(crate) async fn ask(
         &self,
         request: impl FnOnce(u64) -> ToLauncher,
     ) -> Result<FromLauncher, LinkError> {
@@ -163,7 +163,7 @@ impl Link {
     ///
     /// # Errors
     /// When its end cannot be waited for.
-    pub async fn close(&self) -> std::io::Result<ExitStatus> {
+    pub(crate) async fn close(&self) -> std::io::Result<ExitStatus> {
         self.writer.lock().await.take();
         self.child.lock().await.wait().await
     }
@@ -175,7 +175,11 @@ impl Link {
             Some(writer) => writer.write_all(&text).await.is_ok(),
             None => false,
         };
-        if sent { Ok(()) } else { Err(self.ended().await) }
+        if sent {
+            Ok(())
+        } else {
+            Err(self.ended().await)
+        }
     }
 
     async fn ended(&self) -> LinkError {
@@ -203,9 +207,7 @@ async fn read_line(
 ) -> Result<Option<FromLauncher>, serde_json::Error> {
     let mut line = Vec::new();
     match lines.read_until(b'\n', &mut line).await {
-        Ok(count) if count > 0 && line.ends_with(b"\n") => {
-            serde_json::from_slice(&line).map(Some)
-        }
+        Ok(count) if count > 0 && line.ends_with(b"\n") => serde_json::from_slice(&line).map(Some),
         // A half line is a launcher that ended in the middle of it.
         _ => Ok(None),
     }

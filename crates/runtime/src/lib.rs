@@ -5,27 +5,32 @@
 //! crate makes no sandbox itself.
 
 mod capabilities;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod error;
+#[cfg(feature = "fake")]
+mod fake;
+mod ready;
 mod spec;
 
 pub use capabilities::{Capabilities, Capability};
 pub use error::{Cause, RuntimeError};
+#[cfg(feature = "fake")]
+pub use fake::{FakeRuntime, Fault};
+pub use ready::{AgentConnector, agent_answers};
 pub use spec::{InvalidSpec, SandboxSpec, Start, ValidatedSpec};
 
 use std::future::Future;
 use std::pin::Pin;
 
 use glovebox_protocol::ids::SandboxId;
-use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A duplex byte stream to an agent.
-pub trait AgentStream: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> AgentStream for T {}
+pub use glovebox_client::ByteStream as AgentStream;
 
 /// What a method of [`Runtime`] returns.
 pub type Reply<'a, T> = Pin<Box<dyn Future<Output = Result<T, RuntimeError>> + Send + 'a>>;
 
-/// Makes sandboxes. Every driver passes [`conformance`](crate).
+/// Makes sandboxes. Every driver passes the conformance suite of this crate.
 ///
 /// Legal order: `create`, then any number of `inspect`, `connect` and `list`, then `stop` or
 /// `remove`. All calls may be made at once from several tasks. Dropping a returned future may

@@ -65,16 +65,56 @@ impl SandboxSpec {
     /// The first field that is out of range.
     pub fn validate(self) -> Result<ValidatedSpec, InvalidSpec> {
         let limits = &self.limits;
-        let ranges: [(&'static str, u64, std::ops::RangeInclusive<u64>, &'static str); 9] = [
-            ("cpu_millis", limits.cpu_millis.into(), 10..=1_024_000, "10 to 1 024 000"),
-            ("memory_bytes", limits.memory_bytes, 64 * MIB..=TIB, "64 MiB to 1 TiB"),
-            ("processes", limits.processes.into(), 8..=32_768, "8 to 32 768"),
-            ("workspace_bytes", limits.workspace_bytes, MIB..=TIB, "1 MiB to 1 TiB"),
-            ("workspace_inodes", limits.workspace_inodes, 16..=100_000_000, "16 to 100 million"),
+        let ranges: [(
+            &'static str,
+            u64,
+            std::ops::RangeInclusive<u64>,
+            &'static str,
+        ); 9] = [
+            (
+                "cpu_millis",
+                limits.cpu_millis.into(),
+                10..=1_024_000,
+                "10 to 1 024 000",
+            ),
+            (
+                "memory_bytes",
+                limits.memory_bytes,
+                64 * MIB..=TIB,
+                "64 MiB to 1 TiB",
+            ),
+            (
+                "processes",
+                limits.processes.into(),
+                8..=32_768,
+                "8 to 32 768",
+            ),
+            (
+                "workspace_bytes",
+                limits.workspace_bytes,
+                MIB..=TIB,
+                "1 MiB to 1 TiB",
+            ),
+            (
+                "workspace_inodes",
+                limits.workspace_inodes,
+                16..=100_000_000,
+                "16 to 100 million",
+            ),
             ("tmp_bytes", limits.tmp_bytes, MIB..=TIB, "1 MiB to 1 TiB"),
             ("shm_bytes", limits.shm_bytes, MIB..=TIB, "1 MiB to 1 TiB"),
-            ("open_files", limits.open_files, 64..=1_048_576, "64 to 1 048 576"),
-            ("file_size_bytes", limits.file_size_bytes, MIB..=TIB, "1 MiB to 1 TiB"),
+            (
+                "open_files",
+                limits.open_files,
+                64..=1_048_576,
+                "64 to 1 048 576",
+            ),
+            (
+                "file_size_bytes",
+                limits.file_size_bytes,
+                MIB..=TIB,
+                "1 MiB to 1 TiB",
+            ),
         ];
         for (field, given, range, must) in ranges {
             if !range.contains(&given) {

@@ -81,3 +81,20 @@ pub fn test_data() -> Result<PathBuf> {
     );
     Ok(data)
 }
+
+/// The toolbox's Python, for programs that run outside a sandbox. It is the newest tree of the
+/// test data, taken as it lies there.
+///
+/// # Errors
+/// When there is no test data, or no tree in it.
+pub fn toolbox_python() -> Result<PathBuf> {
+    let trees = test_data()?.join("trees");
+    let mut found: Vec<_> = fs_err::read_dir(&trees)?
+        .filter_map(|entry| Some(entry.ok()?.path().join("opt/python/bin/python3")))
+        .filter(|python| python.is_file())
+        .collect();
+    found.sort_by_key(|python| fs_err::metadata(python).and_then(|m| m.modified()).ok());
+    found
+        .pop()
+        .with_context(|| format!("there is no root tree in {}", trees.display()))
+}

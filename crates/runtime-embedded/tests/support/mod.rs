@@ -1,0 +1,42 @@
+//! A runtime on the test data, with the programs of this build.
+
+use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
+use glovebox_protocol::ids::InstallationId;
+use glovebox_runtime_embedded::tree::{Programs, Setup, Silent};
+use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
+use glovebox_testkit::{program, test_data};
+
+/// The Python of a sandbox.
+pub const PYTHON: &str = "/opt/python/bin/python3";
+
+/// What an embedded runtime of these tests needs to know.
+pub fn options() -> Options {
+    let data = test_data().unwrap();
+    let setup = Setup {
+        data: data.clone(),
+        programs: Programs {
+            agent: program("glovebox-agent").unwrap(),
+            exec: program("glovebox-exec").unwrap(),
+        },
+        python: None,
+        search: Vec::new(),
+        lock: glovebox_runtime_embedded::tree::LOCK.into(),
+    };
+    let trees = setup.ensure(&mut Silent).unwrap();
+    Options {
+        launcher: program("glovebox-launcher").unwrap(),
+        data,
+        run: "/run/glovebox-test".into(),
+        layers: trees.layers,
+        installation: InstallationId::new(),
+        root_range_start: DEFAULT_ROOT_RANGE_START,
+        accept_weaker: Vec::new(),
+    }
+}
+
+/// A running runtime.
+pub async fn runtime() -> (EmbeddedRuntime, InstallationId) {
+    let options = options();
+    let installation = options.installation;
+    (EmbeddedRuntime::start(options).await.unwrap(), installation)
+}

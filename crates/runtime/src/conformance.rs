@@ -1,0 +1,107 @@
+//! What every runtime has to do alike, as tests that each driver runs.
+//!
+//! A driver's test file says how to make its runtime and calls [`conformance_tests!`](crate::conformance_tests),
+//! which makes one test of each check. A check that needs a capability the runtime does not
+//! claim asserts instead that the capability is indeed not claimed, so that nothing is skipped
+//! in silence.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    missing_docs,
+    clippy::missing_panics_doc,
+    reason = "these are tests: they fail by panicking, and their names say what they check"
+)]
+
+pub mod artifacts;
+pub mod files;
+pub mod isolation;
+pub mod kernel;
+pub mod lifecycle;
+pub mod limits;
+pub mod processes;
+mod subject;
+
+pub use subject::{Guest, Ran, Subject};
+
+/// Makes one test of every check. `$subject` is an async function that returns a
+/// [`Subject`](crate::conformance::Subject).
+#[macro_export]
+macro_rules! conformance_tests {
+    ($subject:path) => {
+        $crate::conformance_tests! { @each $subject;
+            artifacts: [
+                only_allowed_types_leave,
+                a_file_whose_content_belies_its_name_stays,
+                links_and_special_files_stay,
+                an_unchanged_input_stays_and_a_changed_one_leaves,
+                a_collection_is_bounded_in_files_and_bytes,
+            ],
+            files: [
+                a_file_comes_out_as_it_went_in,
+                any_name_that_linux_takes_is_taken,
+                a_folder_is_made_on_the_way,
+                input_over_the_limit_is_refused_and_leaves_nothing,
+                a_link_is_never_followed,
+                a_deleted_file_is_gone,
+            ],
+            isolation: [
+                sandboxes_do_not_share_files,
+                a_request_for_one_sandbox_is_refused_by_another,
+                a_request_with_an_unknown_key_is_refused,
+                a_sandbox_has_no_network,
+            ],
+            kernel: [
+                variables_live_from_call_to_call,
+                output_comes_in_program_order,
+                an_exception_is_told_and_the_kernel_goes_on,
+                the_last_expression_is_shown,
+                an_interrupt_keeps_variables,
+                a_dead_kernel_is_named_and_replaced,
+                late_output_is_not_mixed_into_the_next_call,
+                input_fails_clearly,
+                one_call_at_a_time,
+                output_over_the_budget_is_dropped_and_counted,
+            ],
+            lifecycle: [
+                a_created_sandbox_answers,
+                an_id_is_used_once,
+                an_unknown_sandbox_is_not_found,
+                stopping_keeps_the_record_and_may_be_repeated,
+                removing_forgets_and_may_be_repeated,
+                all_sandboxes_are_listed,
+                many_are_made_at_once,
+                the_hard_deadline_ends_a_sandbox,
+            ],
+            limits: [
+                the_workspace_is_limited_in_bytes,
+                the_workspace_is_limited_in_files,
+                memory_is_limited_and_running_out_is_named,
+                processes_are_limited,
+            ],
+            processes: [
+                the_exit_status_is_the_programs,
+                both_streams_come_byte_for_byte,
+                arguments_and_variables_arrive,
+                standard_input_arrives,
+                a_time_limit_ends_the_program,
+                a_signal_is_named,
+                the_answer_comes_when_the_main_process_ends,
+                an_execution_nobody_reads_is_ended,
+                loader_variables_are_refused,
+            ],
+        }
+    };
+    (@each $subject:path; $($module:ident: [$($check:ident,)*],)*) => {
+        $(mod $module {
+            $(
+                #[tokio::test]
+                async fn $check() {
+                    let subject = $subject().await;
+                    $crate::conformance::$module::$check(&subject).await;
+                    subject.finish().await;
+                }
+            )*
+        })*
+    };
+}

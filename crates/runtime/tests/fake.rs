@@ -1,0 +1,50 @@
+//! The fake runtime does what every runtime has to do, and plays the failures asked of it.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use glovebox_protocol::ids::InstallationId;
+use glovebox_runtime::conformance::Subject;
+use glovebox_runtime::{FakeRuntime, Fault, Runtime as _, RuntimeError};
+
+fn fake() -> FakeRuntime {
+    let python = glovebox_testkit::toolbox_python().unwrap();
+    let kernel = glovebox_testkit::repository().join("sandbox/kernel");
+    let path = kernel.to_str().unwrap().to_owned();
+    FakeRuntime::new(python, BTreeMap::from([("PYTHONPATH".into(), path)]))
+}
+
+async fn subject() -> Subject {
+    let python = glovebox_testkit::toolbox_python().unwrap();
+    Subject::new(
+        Arc::new(fake()),
+        InstallationId::new(),
+        python.to_str().unwrap(),
+    )
+}
+
+glovebox_runtime::conformance_tests!(crate::subject);
+
+#[tokio::test]
+async fn a_failure_that_was_asked_for_comes_once_and_leaves_nothing() {
+    let fake = Arc::new(fake());
+    let subject = Subject::new(fake.clone(), InstallationId::new(), "python3");
+    fake.fail_next(Fault::Exhausted);
+    fake.fail_next(Fault::Unavailable);
+    let spec = subject.spec();
+    let create = || fake.create(spec.clone().validate().unwrap());
+    let first = create().await;
+    assert!(
+        matches!(first, Err(RuntimeError::Exhausted(_))),
+        "{first:?}"
+    );
+    let second = create().await;
+    assert!(
+        matches!(second, Err(RuntimeError::Unavailable { .. })),
+        "{second:?}"
+    );
+    assert!(fake.list().await.unwrap().is_empty());
+    assert!(create().await.is_ok());
+}
