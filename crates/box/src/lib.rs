@@ -12,5 +12,6 @@ mod fault;
 pub mod launcher;
 pub mod mutation;
 mod policy;
+pub mod prepare;
 mod sys;
 pub mod weakness;

@@ -4,3 +4,4 @@
 pub(crate) mod launcher;
 pub(crate) mod oracle;
 pub(crate) mod tree;
+pub(crate) mod user;
