@@ -145,7 +145,7 @@ impl Inputs {
                 return Err(Failure::bad_input(format!(
                     "{} has {}; one input may have {} at most",
                     shown(&input.path),
-                    size(input.bytes),
+                    size_over(input.bytes, limits.file_bytes),
                     size(limits.file_bytes)
                 )));
             }
@@ -165,11 +165,21 @@ impl Inputs {
                 .unwrap_or_default();
             return Err(Failure::bad_input(format!(
                 "the inputs have {} together; there may be {} at most{largest}",
-                size(total),
+                size_over(total, limits.total_bytes),
                 size(limits.total_bytes)
             )));
         }
         Ok(())
+    }
+}
+
+/// A size that is over a limit, to the byte where it would read like the limit itself.
+fn size_over(bytes: u64, limit: u64) -> String {
+    let words = size(bytes);
+    if words == size(limit) {
+        format!("{bytes} bytes")
+    } else {
+        words
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Checks, without changing anything, that files can be saved in `path`, or that it can be
+    /// Checks, without leaving anything, that files can be saved in `path`, or that it can be
     /// made.
     pub(crate) fn at(path: &Path) -> Result<Self, Failure> {
         let mut folder = path;
@@ -72,9 +72,12 @@ impl Results {
                     )));
                 }
                 Ok(_) => {
-                    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-                    rustix::fs::accessat(CWD, checked, access, AtFlags::EACCESS)
-                        .map_err(|error| cannot_save(path, &error.into()))?;
+                    // Rights are not all that it takes (`/proc` is root's and takes no files), so
+                    // it is tried out, with a file that has no name.
+                    open_folder(CWD, checked, OFlags::empty())
+                        .map_err(std::io::Error::from)
+                        .and_then(|folder| try_out(&folder))
+                        .map_err(|error| cannot_save(path, &error))?;
                     return Ok(Self { path: path.into() });
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -304,6 +307,14 @@ impl Drop for Draft {
 fn open_folder(above: impl std::os::fd::AsFd, path: &Path, more: OFlags) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | more;
     rustix::fs::openat(above, path, flags, Mode::empty())
+}
+
+/// Whether a file can be made in the folder; none stays.
+fn try_out(folder: &OwnedFd) -> std::io::Result<()> {
+    match begin_file(folder)? {
+        (_, Some(temporary)) => Ok(rustix::fs::unlinkat(folder, temporary, AtFlags::empty())?),
+        (_, None) => Ok(()),
+    }
 }
 
 /// An unnamed file in the folder, or a hidden one where the file system has no unnamed ones.

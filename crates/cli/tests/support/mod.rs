@@ -1,0 +1,182 @@
+//! Runs `glovebox` as a person would, in a folder of its own.
+
+#![allow(dead_code, reason = "each test program uses a part of this")]
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+/// A folder in which `glovebox` is run.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+/// What a command printed and how it ended.
+#[derive(Debug)]
+pub struct Said {
+    pub status: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Writes a file, with the folders above it.
+    pub fn file(&self, name: impl AsRef<OsStr>, content: impl AsRef<[u8]>) -> &Self {
+        let path = self.path().join(name.as_ref());
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+
+    /// A file of `bytes` bytes that takes no room.
+    pub fn sparse(&self, name: &str, bytes: u64) -> &Self {
+        let file = std::fs::File::create(self.path().join(name)).unwrap();
+        file.set_len(bytes).unwrap();
+        self
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).unwrap()
+    }
+
+    /// Everything below a folder of this place, sorted; nothing where it is not there.
+    pub fn listed(&self, folder: &str) -> Vec<String> {
+        fn below(folder: &Path, prefix: &str, names: &mut Vec<String>) {
+            let Ok(entries) = std::fs::read_dir(folder) else {
+                return;
+            };
+            for entry in entries.map(Result::unwrap) {
+                let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+                if entry.file_type().unwrap().is_dir() {
+                    below(&entry.path(), &format!("{name}/"), names);
+                } else {
+                    names.push(name);
+                }
+            }
+        }
+        let mut names = Vec::new();
+        below(&self.path().join(folder), "", &mut names);
+        names.sort();
+        names
+    }
+
+    /// `glovebox` with these arguments, not started yet.
+    pub fn command<I, S>(&self, arguments: I) -> Command
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_glovebox"));
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env("GLOVEBOX_DATA", data_folder())
+            // Help is as wide as it is everywhere.
+            .env_remove("COLUMNS")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs `glovebox` to its end.
+    pub fn glovebox<I, S>(&self, arguments: I) -> Said
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        said(self.command(arguments).spawn().unwrap())
+    }
+
+    /// The same with something on standard input.
+    pub fn glovebox_reads<I, S>(&self, arguments: I, input: &[u8]) -> Said
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        let writer = std::thread::spawn(move || {
+            // The program need not read it all.
+            let _ = stdin.write_all(&input);
+        });
+        let said = said(child);
+        writer.join().unwrap();
+        said
+    }
+}
+
+/// Waits for a command's end.
+pub fn said(child: Child) -> Said {
+    let output = child.wait_with_output().unwrap();
+    let status = match output.status.code() {
+        Some(code) => code,
+        None => panic!("glovebox was ended by a signal: {}", output.status),
+    };
+    Said {
+        status,
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+impl std::fmt::Display for Said {
+    /// For snapshots.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "status {}", self.status)?;
+        for (name, text) in [("out", &self.out), ("err", &self.err)] {
+            if !text.is_empty() {
+                write!(f, "-- {name}\n{text}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The data folder of all tests: kept, so that the tree is built once.
+fn data_folder() -> PathBuf {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "tests are told by make where the data are"
+    )]
+    let given = std::env::var_os("GLOVEBOX_TEST_DATA");
+    given.map_or_else(
+        || Path::new(env!("CARGO_TARGET_TMPDIR")).join("../test-data"),
+        PathBuf::from,
+    )
+}
+
+/// Makes sure of the tree, through the same command that a person would use. Tests that make
+/// sandboxes begin with this.
+pub fn with_tree() -> Place {
+    static READY: OnceLock<()> = OnceLock::new();
+    READY.get_or_init(|| {
+        let beside = Path::new(env!("CARGO_BIN_EXE_glovebox")).parent().unwrap();
+        for program in ["glovebox-launcher", "glovebox-exec", "glovebox-agent"] {
+            assert!(
+                beside.join(program).is_file(),
+                "{program} is not built; run `cargo build --workspace --bins` first"
+            );
+        }
+        let said = Place::new().glovebox(["setup", "--quiet"]);
+        assert_eq!(said.status, 0, "{said}");
+    });
+    Place::new()
+}
