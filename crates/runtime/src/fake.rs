@@ -40,8 +40,15 @@ struct Entry {
 }
 
 enum State {
-    Running { agent: Agent, _workspace: TempDir },
-    Ended { reason: String },
+    Running {
+        agent: Agent,
+        /// Cut when the sandbox ends, as those to a sealed one would be.
+        connections: Vec<AbortHandle>,
+        _workspace: TempDir,
+    },
+    Ended {
+        reason: String,
+    },
 }
 
 /// Sandboxes that are none.
@@ -139,6 +146,7 @@ impl FakeRuntime {
             .map_err(|source| internal("starting an agent", source.into()))?;
         Ok(State::Running {
             agent,
+            connections: Vec::new(),
             _workspace: workspace,
         })
     }
@@ -151,28 +159,33 @@ impl FakeRuntime {
         let sandboxes = std::sync::Arc::clone(&self.sandboxes);
         let timer = tokio::spawn(async move {
             tokio::time::sleep_until(at).await;
-            if let Some(entry) = lock(&sandboxes).get_mut(&id) {
-                entry.state = State::Ended {
-                    reason: "it reached its hard time limit".into(),
-                };
-            }
+            let reason = "it reached its hard time limit".into();
+            let before = lock(&sandboxes)
+                .get_mut(&id)
+                .map(|entry| std::mem::replace(&mut entry.state, State::Ended { reason }));
+            take_down(before).await;
         });
         timer.abort_handle()
     }
 
     fn open(&self, id: SandboxId) -> Result<Box<dyn AgentStream>, RuntimeError> {
-        let agent = match lock(&self.sandboxes).get(&id).map(|entry| &entry.state) {
-            Some(State::Running { agent, .. }) => Ok(agent.clone()),
+        let mut sandboxes = lock(&self.sandboxes);
+        let (agent, connections) = match sandboxes.get_mut(&id).map(|entry| &mut entry.state) {
+            Some(State::Running {
+                agent, connections, ..
+            }) => Ok((agent.clone(), connections)),
             Some(State::Ended { reason }) => Err(Some(reason.clone())),
             None => Err(None),
         }
         .map_err(|reason| RuntimeError::NotFound { id, reason })?;
         let (ours, theirs) = tokio::io::duplex(STREAM_BYTES);
-        tokio::spawn(async move { agent.serve_connection(theirs).await });
+        let serving = tokio::spawn(async move { agent.serve_connection(theirs).await });
+        connections.retain(|connection| !connection.is_finished());
+        connections.push(serving.abort_handle());
         Ok(Box::new(ours))
     }
 
-    /// Ends the agent's processes; the agent itself goes with its last connection.
+    /// Ends the agent's processes and cuts its connections.
     async fn end(&self, id: SandboxId, forget: bool) {
         let running = {
             let mut sandboxes = lock(&self.sandboxes);
@@ -194,8 +207,18 @@ impl FakeRuntime {
             }
             before
         };
-        if let Some(State::Running { agent, .. }) = running {
-            agent.end_workload().await;
+        take_down(running).await;
+    }
+}
+
+async fn take_down(state: Option<State>) {
+    if let Some(State::Running {
+        agent, connections, ..
+    }) = state
+    {
+        agent.end_workload().await;
+        for connection in connections {
+            connection.abort();
         }
     }
 }
