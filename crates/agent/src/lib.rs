@@ -18,6 +18,7 @@ mod process;
 mod reply;
 mod routes;
 mod strict;
+mod sweep;
 
 pub use agent::{Agent, Clock, Options, StartError};
 pub use files::ThreadsError;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use glovebox_protocol::artifact::Sweep;
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::process::{StartProcess, WorkloadEnded};
@@ -13,6 +14,7 @@ use crate::error::ApiError;
 use crate::files;
 use crate::process;
 use crate::reply::{self, Reply};
+use crate::sweep;
 
 /// Fulfils one request. Nothing has an effect before the whole body is verified.
 pub(crate) async fn route(shared: &Arc<Shared>, parts: &Parts, body: &mut SignedBody) -> Reply {
@@ -42,6 +44,17 @@ pub(crate) async fn route(shared: &Arc<Shared>, parts: &Parts, body: &mut Signed
             ("GET", "status") => {
                 body.empty().await?;
                 reply::ok(&shared.status().await)
+            }
+            ("POST", "artifacts/sweep") => {
+                shared.touch();
+                let request: Sweep = body.json(MAX_JSON).await?;
+                sweep::check(&request)?;
+                let inputs = shared.inputs.files();
+                let swept = shared
+                    .files
+                    .run(move |workspace| sweep::sweep(workspace, &request, &inputs))
+                    .await?;
+                reply::ok(&swept)
             }
             ("POST", "workload/end") => {
                 body.empty().await?;

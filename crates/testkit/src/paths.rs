@@ -90,7 +90,10 @@ pub fn test_data() -> Result<PathBuf> {
 pub fn toolbox_python() -> Result<PathBuf> {
     let trees = test_data()?.join("trees");
     let mut found: Vec<_> = fs_err::read_dir(&trees)?
-        .filter_map(|entry| Some(entry.ok()?.path().join("opt/python/bin/python3")))
+        .filter_map(Result::ok)
+        // A tree that is still being built has a hidden name.
+        .filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."))
+        .map(|entry| entry.path().join("opt/python/bin/python3"))
         .filter(|python| python.is_file())
         .collect();
     found.sort_by_key(|python| fs_err::metadata(python).and_then(|m| m.modified()).ok());

@@ -1,6 +1,6 @@
 //! `GET /v1/list`: what is in the workspace, in order, in bounded memory.
 
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use glovebox_protocol::file::{FileKind, FileName, Listing};
 
@@ -10,31 +10,26 @@ use super::{Entry, Workspace};
 /// Most entries of one answer.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Most bytes of folder names that may wait to be looked into. A program that makes more has its
-/// listing cut, and the agent keeps its memory.
-const MAX_WAITING_BYTES: usize = 4 * 1024 * 1024;
+/// Most bytes of names that are kept at once. Where names are very long an answer has fewer
+/// entries than it might.
+const MAX_NAME_BYTES: usize = 2 * 1024 * 1024;
 
 /// Lists the names after `after`, the first 10 000 of them.
 pub(crate) fn list(workspace: &Workspace, after: Option<&FileName>) -> Listing {
-    // The greatest of the kept names is on top, to be pushed out by a smaller one.
-    let mut kept = BinaryHeap::with_capacity(MAX_ENTRIES + 1);
+    let mut kept = FirstNames::new(MAX_ENTRIES);
     let mut truncated = false;
     let complete = walk(
         workspace,
         |_| true,
         |entry| {
             if after.is_none_or(|after| entry.name > *after) {
-                kept.push(entry.name);
-                if kept.len() > MAX_ENTRIES {
-                    kept.pop();
-                    truncated = true;
-                }
+                truncated |= kept.insert(entry.name, ()).is_some();
             }
         },
     );
     let entries = kept
-        .into_sorted_vec()
-        .into_iter()
+        .names
+        .into_keys()
         // What has gone since it was seen is not there.
         .filter_map(|name| {
             let stat = workspace.stat(&name).ok()?;
@@ -44,6 +39,35 @@ pub(crate) fn list(workspace: &Workspace, after: Option<&FileName>) -> Listing {
     Listing {
         entries,
         truncated: truncated || !complete,
+    }
+}
+
+/// The first of many names, so that the answer is the same in whatever order they come.
+pub(crate) struct FirstNames<T> {
+    pub(crate) names: BTreeMap<FileName, T>,
+    bytes: usize,
+    limit: usize,
+}
+
+impl<T> FirstNames<T> {
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self {
+            names: BTreeMap::new(),
+            bytes: 0,
+            limit,
+        }
+    }
+
+    /// Takes a name in, and gives back one that there is no room for any more.
+    pub(crate) fn insert(&mut self, name: FileName, value: T) -> Option<FileName> {
+        self.bytes += name.as_bytes().len();
+        self.names.insert(name, value);
+        if self.names.len() <= self.limit && self.bytes <= MAX_NAME_BYTES {
+            return None;
+        }
+        let (last, _) = self.names.pop_last()?;
+        self.bytes -= last.as_bytes().len();
+        Some(last)
     }
 }
 
@@ -64,7 +88,7 @@ pub(crate) fn walk(
             for entry in entries {
                 if entry.kind == FileKind::Folder && enter(&entry.name) {
                     let bytes = entry.name.as_bytes().len();
-                    if waiting_bytes + bytes > MAX_WAITING_BYTES {
+                    if waiting_bytes + bytes > MAX_NAME_BYTES {
                         complete = false;
                     } else {
                         waiting_bytes += bytes;

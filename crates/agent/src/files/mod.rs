@@ -10,8 +10,8 @@ mod workspace;
 
 pub(crate) use get::get;
 pub(crate) use inputs::Inputs;
-pub(crate) use list::{list, walk};
-pub(crate) use put::put;
+pub(crate) use list::{FirstNames, list, walk};
+pub(crate) use put::{SPOOL_PREFIX, put};
 pub(crate) use threads::FileThreads;
 pub use threads::ThreadsError;
 pub(crate) use workspace::{Entry, Workspace, describe};

@@ -17,6 +17,9 @@ use crate::reply::{self, Reply};
 /// over costs nothing, small enough that memory stays flat.
 const BATCH_BYTES: usize = 512 * 1024;
 
+/// How the names of files begin that are still being received.
+pub(crate) const SPOOL_PREFIX: &str = ".glovebox-put-";
+
 /// Takes one file. Nothing stands under its name before the whole body is there and verified.
 pub(crate) async fn put(
     files: &FileThreads,
@@ -83,7 +86,7 @@ async fn store(
 /// A name that the program cannot foresee. Beginning with a dot it is never collected.
 fn spool_name() -> Result<String, ApiError> {
     let nonce = Nonce::random().map_err(|error| ApiError::internal("naming a file", &error))?;
-    Ok(format!(".glovebox-put-{nonce}"))
+    Ok(format!("{SPOOL_PREFIX}{nonce}"))
 }
 
 /// A file that is being received, and its hash so far. The hash is over what came in, so a

@@ -1,0 +1,90 @@
+//! Reading one file to its end: its hash, and whether its content is what its name says.
+
+use std::os::fd::OwnedFd;
+
+use glovebox_protocol::artifact::LeftOutReason;
+use glovebox_protocol::file::FileName;
+use glovebox_protocol::sign::BodyDigest;
+use ring::digest::{Context, SHA256};
+use rustix::fs::{Stat, fstat};
+use rustix::io::Errno;
+
+use super::content::{Check, FileType};
+use super::office;
+use crate::files::{FileError, Workspace, digest};
+
+/// Bytes read at once.
+const READ_BYTES: usize = 256 * 1024;
+
+/// What was found in a file.
+pub(super) struct Found {
+    pub(super) bytes: u64,
+    pub(super) sha256: BodyDigest,
+    /// Whether the content is what the name says.
+    pub(super) agrees: bool,
+    /// Bytes that were read a second time.
+    pub(super) bytes_besides: u64,
+}
+
+/// Opens a file with one name.
+pub(super) fn open(
+    workspace: &Workspace,
+    name: &FileName,
+) -> Result<(OwnedFd, Stat), LeftOutReason> {
+    let (file, stat) = workspace.open_file(name).map_err(|error| match error {
+        FileError::Link(_) => LeftOutReason::Symlink,
+        FileError::NotRegular(_) => LeftOutReason::Special,
+        FileError::NotFound(_) => LeftOutReason::Changed,
+        _ => LeftOutReason::Unreadable,
+    })?;
+    if stat.st_nlink == 1 {
+        Ok((file, stat))
+    } else {
+        Err(LeftOutReason::HardLink)
+    }
+}
+
+/// Reads a file, exactly as many bytes as it had when it was opened. `hash_all` goes on when the
+/// content is not what it should be already.
+pub(super) fn scan(
+    file: &OwnedFd,
+    before: &Stat,
+    file_type: FileType,
+    hash_all: bool,
+) -> Result<Found, LeftOutReason> {
+    let size = u64::try_from(before.st_size).unwrap_or(0);
+    let (container_agrees, bytes_besides) = match file_type.office_folder() {
+        Some(folder) => office::holds(file, size, folder),
+        None => (true, 0),
+    };
+    let mut check = Check::new(file_type);
+    let mut hash = Context::new(&SHA256);
+    let mut buffer = vec![0; READ_BYTES];
+    let mut bytes = 0;
+    let mut agrees = container_agrees;
+    while bytes < size && (agrees || hash_all) {
+        let want = usize::try_from(size - bytes).map_or(READ_BYTES, |left| left.min(READ_BYTES));
+        match rustix::io::read(file, &mut buffer[..want]) {
+            Ok(0) => return Err(LeftOutReason::Changed),
+            Ok(read) => {
+                hash.update(&buffer[..read]);
+                agrees = agrees && check.update(&buffer[..read]);
+                bytes += read as u64;
+            }
+            Err(Errno::INTR) => {}
+            Err(_) => return Err(LeftOutReason::Unreadable),
+        }
+    }
+    let after = fstat(file).map_err(|_| LeftOutReason::Unreadable)?;
+    let same = after.st_size == before.st_size
+        && (after.st_mtime, after.st_mtime_nsec) == (before.st_mtime, before.st_mtime_nsec);
+    if !same {
+        return Err(LeftOutReason::Changed);
+    }
+    Ok(Found {
+        bytes,
+        sha256: digest(hash),
+        agrees: agrees && check.finish(),
+        bytes_besides,
+    })
+}
