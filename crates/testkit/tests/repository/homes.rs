@@ -5,6 +5,13 @@ use anyhow::Result;
 
 use crate::tracked::text_files;
 
+const HOMES: [&str; 3] = [
+    "crates/box/src/sys.rs",
+    "crates/box/src/sys",
+    // Plays the agent in tests of the box: takes over descriptors by number.
+    "crates/box/examples/stand_in_agent.rs",
+];
+
 fn holds_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
@@ -16,10 +23,7 @@ fn unsafe_code_stands_only_in_the_sys_module_of_the_box() -> Result<()> {
     let mut findings = Vec::new();
     let me = file!().rsplit('/').next().unwrap_or_default();
     for file in text_files()?.iter().filter(|file| file.is_a(&["rs"])) {
-        if file.is_below("crates/box/src/sys")
-            || file.path.ends_with("crates/box/src/sys.rs")
-            || file.path.ends_with(me)
-        {
+        if HOMES.iter().any(|home| file.is_below(home)) || file.path.ends_with(me) {
             continue;
         }
         findings.extend(
