@@ -62,7 +62,8 @@ def resolve() -> list[dict]:
             [
                 pathlib.Path(sys.executable).parent / "uv", "pip", "compile", HERE / "toolbox.in",
                 "--quiet", "--universal", "--python-version", PYTHONS[0], "--fork-strategy", "fewest",
-                "--only-binary", ":all:", "--generate-hashes", "--format", "pylock.toml", "--output-file", output,
+                "--only-binary", ":all:", "--generate-hashes", "--format", "pylock.toml",
+                "--output-file", output,
             ],
             check=True,
             env=environment,

@@ -13,14 +13,17 @@ import warnings
 
 # Names that people write in their scripts for fonts they had elsewhere.
 STAND_INS = {
-    "Noto Sans CJK SC": ["SimHei", "SimSun", "Microsoft YaHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei",
-                         "Source Han Sans SC", "Noto Sans SC", "PingFang SC", "STHeiti", "Heiti SC",
-                         "Arial Unicode MS"],
-    "Noto Sans CJK TC": ["Microsoft JhengHei", "PMingLiU", "PingFang TC", "Noto Sans TC", "Source Han Sans TC"],
-    "Noto Sans CJK JP": ["MS Gothic", "Yu Gothic", "Meiryo", "Hiragino Sans", "IPAexGothic", "IPAGothic",
-                         "TakaoPGothic", "Noto Sans JP", "Source Han Sans JP"],
-    "Noto Sans CJK KR": ["Malgun Gothic", "NanumGothic", "AppleGothic", "Noto Sans KR", "Source Han Sans KR"],
-}  # fmt: skip
+    "Noto Sans CJK SC": (
+        "SimHei, SimSun, Microsoft YaHei, WenQuanYi Micro Hei, WenQuanYi Zen Hei, Source Han Sans SC, "
+        "Noto Sans SC, PingFang SC, STHeiti, Heiti SC, Arial Unicode MS"
+    ),
+    "Noto Sans CJK TC": "Microsoft JhengHei, PMingLiU, PingFang TC, Noto Sans TC, Source Han Sans TC",
+    "Noto Sans CJK JP": (
+        "MS Gothic, Yu Gothic, Meiryo, Hiragino Sans, IPAexGothic, IPAGothic, TakaoPGothic, "
+        "Noto Sans JP, Source Han Sans JP"
+    ),
+    "Noto Sans CJK KR": "Malgun Gothic, NanumGothic, AppleGothic, Noto Sans KR, Source Han Sans KR",
+}
 
 
 def font_cache():
@@ -33,7 +36,7 @@ def font_cache():
     entries = cache["ttflist"]
     for real, others in STAND_INS.items():
         faces = [entry for entry in entries if entry["name"] == real]
-        entries.extend({**face, "name": other} for face in faces for other in others)
+        entries.extend({**face, "name": other} for face in faces for other in others.split(", "))
     with open(os.path.join(folder, name), "w") as file:
         json.dump(cache, file)
     font_manager.fontManager = font_manager.json_load(os.path.join(folder, name))

@@ -17,7 +17,7 @@ use super::store::{FileIdentity, Locked, Store};
 use super::{confined, fonts, interpreter, system, tools, wheels};
 
 /// Raised whenever this code makes another tree of the same ingredients.
-const BUILDER: u32 = 1;
+const BUILDER: u32 = 2;
 
 const RECORD: &str = "root.json";
 
@@ -118,10 +118,9 @@ impl Ingredients<'_> {
         let library = interpreter::install(python, tree)?;
 
         progress.begins(Step::Packages);
-        let locked = store.scratch("requirements.lock");
-        fs::write(&locked, self.lock).map_err(file("writing the lock for pip"))?;
-        wheels::install(python, &locked, &library, progress)?;
-        fs::remove_file(&locked).map_err(file("writing the lock for pip"))?;
+        let locked = store.temporary(self.lock)?;
+        wheels::install(python, locked.path(), &library, progress)?;
+        drop(locked);
 
         progress.begins(Step::CopySystem);
         for note in tools::install(tree)? {

@@ -4,13 +4,14 @@
 //! first. What a killed set-up leaves is removed by the next one, under the lock. It does not
 //! know what is in a tree.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 use super::copy;
 use super::error::{SetupError, file};
@@ -105,6 +106,17 @@ impl Store {
     pub(crate) fn scratch(&self, what: &str) -> PathBuf {
         self.folder
             .join(format!("{UNFINISHED}{}-{what}", std::process::id()))
+    }
+
+    /// A file with some content, removed when it is no longer held, or by the next set-up.
+    pub(crate) fn temporary(&self, content: &str) -> Result<NamedTempFile, SetupError> {
+        let failed = file("writing a temporary file");
+        let mut made = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .tempfile_in(&self.folder)
+            .map_err(&failed)?;
+        made.write_all(content.as_bytes()).map_err(&failed)?;
+        Ok(made)
     }
 
     /// Makes an empty tree.

@@ -30,6 +30,15 @@ const OVERRULED: [&str; 9] = [
     "PIP_COMPILE",
 ];
 
+/// What is added to matplotlib's font manager.
+const ADD_FALLBACK_FONTS: &str = "
+# Added by Glovebox.
+from matplotlib._glovebox_fonts import add_fallback_fonts
+
+add_fallback_fonts(FontManager, FontProperties)
+
+";
+
 /// Where Debian keeps wheels of pip for virtual environments.
 const DEBIAN_WHEELS: &str = "/usr/share/python-wheels";
 
@@ -170,6 +179,39 @@ fn add_fallback_fonts(packages: &Path) -> Result<(), SetupError> {
     let mut source = fs::read_to_string(&module).map_err(&failed)?;
     // Before the module makes its font manager, at its end.
     let made = source.find("\nfontManager = ").unwrap_or(source.len());
-    source.insert_str(made, include_str!("fallback_fonts.py"));
-    fs::write(&module, source).map_err(&failed)
+    source.insert_str(made, ADD_FALLBACK_FONTS);
+    fs::write(&module, source).map_err(&failed)?;
+    let beside = packages.join("matplotlib/_glovebox_fonts.py");
+    copy::text(&beside, include_str!("fallback_fonts.py")).map_err(&failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pip_that_came_for_virtual_environments_is_found_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(pip_wheel(folder.path()), None);
+        for name in [
+            "setuptools-66.1.1-py3-none-any.whl",
+            "pip-23.0.1-py3-none-any.whl",
+        ] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let found = pip_wheel(folder.path()).unwrap();
+        assert_eq!(found, folder.path().join("pip-23.0.1-py3-none-any.whl"));
+    }
+
+    #[test]
+    fn only_tests_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["numpy/tests", "numpy/testing", "numpy/core/tests/data"] {
+            fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
+        remove_tests(folder.path()).unwrap();
+        assert!(!folder.path().join("numpy/tests").exists());
+        assert!(!folder.path().join("numpy/core/tests").exists());
+        assert!(folder.path().join("numpy/testing").exists());
+    }
 }
