@@ -25,8 +25,8 @@ enum Order {
         #[serde(default)]
         stdin: String,
     },
-    /// Read a file.
-    Read { path: String },
+    /// Say what the count of kills for want of memory is.
+    Kills,
     /// End with this status.
     Exit { code: u8 },
     /// Use up memory.
@@ -46,23 +46,24 @@ fn main() -> ExitCode {
     std::io::stdin().read_to_string(&mut text).unwrap();
     let config: AgentConfig = serde_json::from_str(&text).unwrap();
     eprintln!("stand-in agent of {}", config.sandbox);
-    let listener = listener(config.fds.listener);
+    let listener = UnixListener::from(inherited(config.fds.listener));
+    let kills = config.fds.oom_events.map(|events| inherited(events.fd));
     listener.set_nonblocking(false).unwrap();
     for stream in listener.incoming() {
-        if let Some(code) = serve(stream.unwrap(), &text) {
+        if let Some(code) = serve(stream.unwrap(), &text, kills.as_ref()) {
             return ExitCode::from(code);
         }
     }
     ExitCode::SUCCESS
 }
 
-#[expect(unsafe_code, reason = "the listening socket is inherited by number")]
-fn listener(number: i32) -> UnixListener {
-    // SAFETY: the launcher has opened this descriptor for us, and it is taken once.
-    UnixListener::from(unsafe { OwnedFd::from_raw_fd(number) })
+#[expect(unsafe_code, reason = "descriptors are inherited by number")]
+fn inherited(number: i32) -> OwnedFd {
+    // SAFETY: the launcher has opened this descriptor for us, and each is taken once.
+    unsafe { OwnedFd::from_raw_fd(number) }
 }
 
-fn serve(mut stream: UnixStream, config: &str) -> Option<u8> {
+fn serve(mut stream: UnixStream, config: &str, kills: Option<&OwnedFd>) -> Option<u8> {
     let mut order = String::new();
     stream.read_to_string(&mut order).unwrap();
     let answer = match serde_json::from_str(&order).unwrap() {
@@ -72,7 +73,11 @@ fn serve(mut stream: UnixStream, config: &str) -> Option<u8> {
             environment,
             stdin,
         } => run(&argv, &environment, &stdin),
-        Order::Read { path } => fs_err::read_to_string(path).unwrap_or_else(|e| format!("{e}")),
+        Order::Kills => {
+            let mut text = vec![0; 4096];
+            let count = rustix::io::pread(kills.unwrap(), &mut text, 0).unwrap();
+            String::from_utf8_lossy(&text[..count]).into_owned()
+        }
         Order::Exit { code } => return Some(code),
         Order::Eat { mib } => {
             let eaten = vec![1_u8; mib * 1024 * 1024];

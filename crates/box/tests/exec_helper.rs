@@ -1,72 +1,99 @@
-//! The exec helper in a real box: a workload is sealed, runs what it is told to, and says how a
-//! start failed.
+//! How the exec helper says that a start failed, and which program it takes.
 
 mod support;
 
-use support::launcher::{Launcher, run, run_as_agent, spec};
+use support::launcher::{Launcher, run, run_as_agent, run_with, spec};
 use support::tree;
 
-/// The lines of `/proc/self/status` that say what a process may do.
-fn field<'a>(status: &'a str, name: &str) -> &'a str {
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
-        .unwrap_or_else(|| panic!("no {name} in {status}"))
-        .trim()
+#[test]
+fn a_program_runs_with_its_own_status_and_streams() {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let facts = launcher.create(spec()).unwrap();
+    let ran = run_with(&facts, &["sh", "-c", "cat; echo err >&2; exit 7"], "in");
+    assert_eq!((ran.code, ran.signal), (Some(7), None), "{ran:?}");
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("in", "err\n"));
+    let ran = run(&facts, &["sh", "-c", "kill -TERM $$"]);
+    assert_eq!((ran.code, ran.signal), (None, Some(15)), "{ran:?}");
+    assert!(launcher.close().success());
 }
 
 #[test]
-fn a_workload_has_no_rights_at_all() {
+fn a_start_that_fails_has_a_status_and_one_line() {
     let data = tree::data();
     let mut launcher = Launcher::start(data.path());
     let facts = launcher.create(spec()).unwrap();
-    let ran = run(&facts, &["cat", "/proc/self/status"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    let status = ran.stdout;
-    assert_eq!(field(&status, "Uid"), "1000\t1000\t1000\t1000");
-    assert_eq!(field(&status, "Gid"), "1000\t1000\t1000\t1000");
-    assert_eq!(field(&status, "Groups"), "");
-    for set in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
-        assert_eq!(field(&status, set), "0000000000000000", "{set}");
-    }
-    assert_eq!(field(&status, "NoNewPrivs"), "1");
-    assert_eq!(field(&status, "Seccomp"), "2");
-    assert_eq!(field(&status, "Seccomp_filters"), "4");
-    assert_eq!(field(&status, "SigIgn"), "0000000000000000");
-    assert_eq!(field(&status, "SigBlk"), "0000000000000000");
-    launcher.remove(facts.sandbox);
-}
-#[test]
-fn scratch() {
-    let data = tree::data();
-    let mut launcher = Launcher::start(data.path());
-    let facts = launcher.create(spec()).unwrap();
-    for argv in [
-        vec![
-            "sh",
-            "-c",
-            "ls -la / /proc/self/fd /workspace /dev; id; cat /proc/self/cgroup; pwd; ulimit -a",
-        ],
-        vec![
-            "python3",
-            "-c",
-            "import sqlite3, multiprocessing as m, subprocess; print(m.Pool(2).map(abs, [-1,-2])); print(subprocess.run(['ls','/'],capture_output=True)); import os; print(os.listdir('/proc'))",
-        ],
-        vec!["nonesuch"],
-        vec!["/etc"],
-        vec!["/workspace/x/y"],
+    let helper = "/opt/glovebox/bin/glovebox-exec";
+    for (ran, code, says) in [
+        (run(&facts, &["nonesuch"]), 127, "nonesuch: No such file"),
+        (
+            run(&facts, &["/workspace/a/b"]),
+            127,
+            "/workspace/a/b: No such file",
+        ),
+        (run(&facts, &["/etc"]), 126, "/etc: Permission denied"),
+        (run(&facts, &["a\nb"]), 127, "a\\nb: No such file"),
+        (
+            run_as_agent(&facts, &[helper, "--what"]),
+            125,
+            "unknown option \"--what\"",
+        ),
+        (
+            run_as_agent(&facts, &[helper, "--uid", "1000", "--", "true"]),
+            125,
+            "--gid is missing",
+        ),
     ] {
-        let ran = run(&facts, &argv);
-        println!(
-            "{argv:?} {:?} {:?}\n{}\n{}",
-            ran.code, ran.signal, ran.stdout, ran.stderr
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert!(ran.stderr.starts_with("glovebox-exec: "), "{ran:?}");
+        assert!(ran.stderr.contains(says), "{says} is not in {ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+        assert_eq!(ran.stdout, "");
+    }
+    assert!(launcher.close().success());
+}
+
+#[test]
+fn the_helper_is_no_way_to_another_id() {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let facts = launcher.create(spec()).unwrap();
+    for id in ["999", "0", "1001"] {
+        let ran = run_as_agent(
+            &facts,
+            &[
+                "/opt/glovebox/bin/glovebox-exec",
+                "--uid",
+                id,
+                "--gid",
+                id,
+                "--cwd",
+                "/tmp",
+                "--open-files",
+                "64",
+                "--file-size",
+                "1000",
+                "--",
+                "id",
+                "-u",
+            ],
         );
+        if id == "999" {
+            // Its own id is one that it may give a workload; there are no rights with it.
+            assert_ne!(ran.stdout, "0\n");
+        } else {
+            assert_eq!(ran.code, Some(125), "{ran:?}");
+        }
     }
-    println!(
-        "{:?}",
-        run_as_agent(&facts, &["/opt/glovebox/bin/glovebox-exec", "--what"])
+    // A workload cannot so much as read it.
+    let ran = run(&facts, &["cat", "/opt/glovebox/bin/glovebox-exec"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(1), ""),
+        "{}",
+        ran.stderr
     );
-    for (stage, us) in &facts.stages_us {
-        print!("{stage}: {us}, ");
-    }
+    let ran = run(&facts, &["/opt/glovebox/bin/glovebox-exec", "--what"]);
+    assert_eq!(ran.code, Some(126), "{ran:?}");
+    assert!(launcher.close().success());
 }

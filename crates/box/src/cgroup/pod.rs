@@ -166,7 +166,7 @@ pub(crate) fn sweep(layout: &Layout) -> Result<(), CgroupError> {
 }
 
 fn sweep_one(version: Version, folder: &Path) -> Result<(), CgroupError> {
-    match lock_folder(folder) {
+    match lock_folder(folder, FlockOperation::NonBlockingLockExclusive) {
         Ok(Some(_lock)) => clear(version, folder),
         Ok(None) => Ok(()),
         Err(CgroupError::File { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
@@ -294,7 +294,8 @@ fn make_locked(folder: &Path) -> Result<File, CgroupError> {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(on("making the control group", folder)(error)),
         }
-        if let Ok(Some(lock)) = lock_folder(folder) {
+        // Waits for a sweep that has come between the two to be over.
+        if let Ok(Some(lock)) = lock_folder(folder, FlockOperation::LockExclusive) {
             return Ok(lock);
         }
     }
@@ -307,7 +308,7 @@ fn make_locked(folder: &Path) -> Result<File, CgroupError> {
 const MAKE_ATTEMPTS: u32 = 16;
 
 /// Locks a folder that still exists under its name; `None` when another process holds it.
-fn lock_folder(folder: &Path) -> Result<Option<File>, CgroupError> {
+fn lock_folder(folder: &Path, how: FlockOperation) -> Result<Option<File>, CgroupError> {
     let file = File::from(
         rustix::fs::open(
             folder,
@@ -316,7 +317,7 @@ fn lock_folder(folder: &Path) -> Result<Option<File>, CgroupError> {
         )
         .map_err(|error| on("opening", folder)(error.into()))?,
     );
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match flock(&file, how) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(error) => return Err(on("locking", folder)(error.into())),

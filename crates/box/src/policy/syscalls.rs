@@ -280,6 +280,7 @@ pub(crate) const AGENT: &[Allowed] = allow! {
     SYS_landlock_add_rule: "the same",
     SYS_landlock_restrict_self: "the same",
     SYS_setsockopt: "options of the agent's own sockets",
+    SYS_pidfd_getfd: "takes over its own inherited descriptors, by number; others' need a capability it lacks",
 };
 
 /// What `prctl` may be asked for by a workload: nothing that needs or changes a right.
@@ -371,7 +372,6 @@ mod tests {
             (libc::SYS_ptrace, "ptrace"),
             (libc::SYS_process_vm_readv, "process_vm_readv"),
             (libc::SYS_process_vm_writev, "process_vm_writev"),
-            (libc::SYS_pidfd_getfd, "pidfd_getfd"),
             (libc::SYS_kcmp, "kcmp"),
             (libc::SYS_bpf, "bpf"),
             (libc::SYS_perf_event_open, "perf_event_open"),
@@ -390,5 +390,10 @@ mod tests {
         ] {
             assert!(!all.contains(&number), "{name} is allowed");
         }
+        let workload = WORKLOAD.iter().chain(WORKLOAD_OLDER);
+        assert!(
+            workload.into_iter().all(|allowed| allowed.number != libc::SYS_pidfd_getfd),
+            "a workload may take descriptors of others"
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! Starting a launcher and asking it for boxes.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
@@ -29,6 +31,7 @@ pub(crate) struct Launcher {
     pub facts: PodFacts,
     line: Option<BufReader<UnixStream>>,
     run: Option<TempDir>,
+    ids: Ids,
 }
 
 impl Drop for Launcher {
@@ -55,10 +58,44 @@ pub(crate) struct User {
     pub gid: u32,
 }
 
+/// Host ids for one test's pod, which no other test has at the same time.
+pub(crate) struct Ids {
+    pub(crate) range: Range<u32>,
+    _lock: File,
+}
+
+impl Ids {
+    /// Takes the first free range behind the usual one.
+    pub(crate) fn take() -> Self {
+        for number in 1..1000 {
+            let path = format!("/tmp/glovebox-test-range-{number}.lock");
+            let lock = File::create(path).unwrap();
+            if lock.try_lock().is_ok() {
+                let start = DEFAULT_ROOT_RANGE_START + number * 65_536;
+                return Self {
+                    range: start..start + 65_536,
+                    _lock: lock,
+                };
+            }
+        }
+        panic!("no range of ids is free");
+    }
+}
+
 impl Launcher {
-    /// Starts one as the user that runs the tests.
+    /// Starts one as the user that runs the tests, which has to be root.
     pub(crate) fn start(data: &Path) -> Self {
         Self::start_as(data, None, &[]).unwrap()
+    }
+
+    /// The host ids of its boxes, when root started it.
+    pub(crate) fn ids(&self) -> Range<u32> {
+        self.ids.range.clone()
+    }
+
+    /// Starts one whose run folder has a long name.
+    pub(crate) fn start_below(data: &Path, name: &str) -> Self {
+        Self::start_in(data, name, None, &[]).unwrap()
     }
 
     /// Starts one, as another user if one is given.
@@ -67,8 +104,18 @@ impl Launcher {
         user: Option<User>,
         accept_weaker: &[Weakness],
     ) -> Result<Self, Fault> {
+        Self::start_in(data, "run-", user, accept_weaker)
+    }
+
+    fn start_in(
+        data: &Path,
+        name: &str,
+        user: Option<User>,
+        accept_weaker: &[Weakness],
+    ) -> Result<Self, Fault> {
+        let ids = Ids::take();
         let run = tempfile::Builder::new()
-            .prefix("run-")
+            .prefix(name)
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir()
             .unwrap();
@@ -96,7 +143,7 @@ impl Launcher {
                 data: data.to_owned(),
                 run: run.path().to_owned(),
                 installation: InstallationId::new(),
-                root_range_start: DEFAULT_ROOT_RANGE_START,
+                root_range_start: ids.range.start,
                 accept_weaker: accept_weaker.to_vec(),
             },
         );
@@ -106,6 +153,7 @@ impl Launcher {
                 facts,
                 line: Some(line),
                 run: Some(run),
+                ids,
             }),
             Some(FromLauncher::Failed { fault, .. }) => {
                 let mut child = child;
@@ -161,8 +209,9 @@ impl Launcher {
         self.child.wait().unwrap()
     }
 
-    /// Kills it without a chance to clean up; its run folder stays as it is.
-    pub(crate) fn kill(mut self) -> PathBuf {
+    /// Kills it without a chance to clean up. Its run folder stays as it is, and its ids stay
+    /// taken for as long as this value lives.
+    pub(crate) fn kill(&mut self) -> PathBuf {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.run.take().unwrap().keep()
