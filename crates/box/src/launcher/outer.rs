@@ -105,33 +105,49 @@ fn prepare(config: &LauncherConfig) -> Result<Prepared, Fault> {
     let machine = Machine::ask();
     let ids = PodIds::decide(config.root_range_start)?;
     let owner = pod_owner(&ids)?;
+    let run_folder = RunFolder::take(&config.run, owner)?;
+    match prepare_rest(config, &ids, owner, &machine) {
+        Ok((slots, pod, facts)) => Ok(Prepared {
+            config: config.clone(),
+            ids,
+            facts,
+            pod: Rc::new(pod),
+            run_folder,
+            slots,
+            host_cpus: machine.cpus,
+        }),
+        Err(fault) => {
+            // It is empty; if it stays, the next launcher sweeps it.
+            let _ = run_folder.leave();
+            Err(fault)
+        }
+    }
+}
+
+fn prepare_rest(
+    config: &LauncherConfig,
+    ids: &PodIds,
+    owner: Option<(Uid, Gid)>,
+    machine: &Machine,
+) -> Result<(OwnedFd, PodGroups, PodFacts), Fault> {
     let slots = super::slots::open_file(ids.host_user(1).unwrap_or(0))?;
     enter_data(&config.data)?;
-    let run_folder = RunFolder::take(&config.run, owner)?;
     let (pod, missing) = make_groups(config, owner)?;
-    let weaker = accept(config, &machine, missing).inspect_err(|_| {
-        // The folders are empty; if they stay, the next launcher sweeps them.
+    let weaker = accept(config, machine, missing).inspect_err(|_| {
+        // The same.
         let _ = pod.remove();
-        let _ = run_folder.leave();
     })?;
-    Ok(Prepared {
-        facts: PodFacts {
-            two_ids: ids.has_range(),
-            cgroup_version: if pod.trees.is_empty() {
-                0
-            } else {
-                pod.version.number()
-            },
-            landlock_abi: machine.landlock_abi,
-            weaker,
+    let facts = PodFacts {
+        two_ids: ids.has_range(),
+        cgroup_version: if pod.trees.is_empty() {
+            0
+        } else {
+            pod.version.number()
         },
-        config: config.clone(),
-        ids,
-        pod: Rc::new(pod),
-        run_folder,
-        slots,
-        host_cpus: machine.cpus,
-    })
+        landlock_abi: machine.landlock_abi,
+        weaker,
+    };
+    Ok((slots, pod, facts))
 }
 
 /// As root, the host ids of the pod's first id; an ordinary user is that id already.

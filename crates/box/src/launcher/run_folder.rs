@@ -4,13 +4,14 @@
 //! Removes sockets and its own lock files only, and only below folders that carry a lock file of
 //! a launcher; never walks into anything.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid, fchown, flock, fstat, openat,
-    renameat, unlinkat,
+    renameat, rmdir, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -51,7 +52,7 @@ impl RunFolder {
             Err(error) => return Err(failed(error)),
         }
         let lock = make_lock(&folder).map_err(failed)?;
-        sweep_neighbours(path, &[Some(own), pod]);
+        sweep_neighbours(path);
         if let Some((uid, gid)) = owner {
             fchown(&folder, Some(uid), Some(gid)).map_err(failed)?;
         }
@@ -75,16 +76,21 @@ impl RunFolder {
         &self.path
     }
 
-    /// Leaves the folder empty.
+    /// Empties the folder and removes it.
     ///
     /// # Errors
-    /// When a socket or the lock file cannot be removed.
+    /// When something in it, or itself, cannot be removed.
     pub(crate) fn leave(&self) -> Result<(), Fault> {
         sweep_sockets(&self.folder)
             .and_then(|()| remove_lock(&self.folder))
+            .and_then(|()| match rmdir(&self.path) {
+                // Whoever made it may have removed it, or have put something of its own there.
+                Err(Errno::NOENT | Errno::NOTEMPTY) => Ok(()),
+                other => other,
+            })
             .map_err(|error| {
                 Fault::failed(
-                    format!("emptying the run folder {}", self.path.display()),
+                    format!("removing the run folder {}", self.path.display()),
                     error,
                 )
             })
@@ -151,7 +157,10 @@ fn sweep_sockets(folder: &OwnedFd) -> rustix::io::Result<()> {
 
 /// Removes the run folders of launchers that are gone. What cannot be removed is left for the
 /// next time: it harms nobody.
-fn sweep_neighbours(path: &Path, owners: &[Option<Uid>]) {
+///
+/// Whose they are does not matter: what we may not touch the kernel refuses, and as root nothing
+/// is touched but sockets and lock files right below a folder that has such a lock file.
+fn sweep_neighbours(path: &Path) {
     let Some(parent) = path.parent() else {
         return;
     };
@@ -166,26 +175,13 @@ fn sweep_neighbours(path: &Path, owners: &[Option<Uid>]) {
         let hidden = name.to_bytes().starts_with(b".");
         if !hidden && entry.file_type() == FileType::Directory {
             // See above.
-            let _ = sweep_neighbour(&parent, name, owners);
+            let _ = sweep_neighbour(&parent, name);
         }
     }
 }
 
-fn sweep_neighbour(
-    parent: &OwnedFd,
-    name: &CStr,
-    owners: &[Option<Uid>],
-) -> rustix::io::Result<()> {
-    let folder = openat(
-        parent,
-        name,
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
-    let owner = fstat(&folder)?.st_uid;
-    if !owners.iter().flatten().any(|uid| uid.as_raw() == owner) {
-        return Ok(());
-    }
+fn sweep_neighbour(parent: &OwnedFd, name: &CStr) -> rustix::io::Result<()> {
+    let folder = open_folder(parent, Path::new(OsStr::from_bytes(name.to_bytes())))?;
     // Held by nobody: its launcher is gone.
     if lock(&folder, LOCK)?.is_some() {
         sweep_sockets(&folder)?;
@@ -227,7 +223,7 @@ mod tests {
         assert!(RunFolder::take(&live, None).is_err(), "taken twice");
         UnixListener::bind(new.join("socket")).unwrap();
         launcher.leave().unwrap();
-        assert_eq!(fs_err::read_dir(&new).unwrap().count(), 0);
+        assert!(!new.exists());
     }
 
     #[test]

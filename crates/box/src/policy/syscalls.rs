@@ -392,7 +392,9 @@ mod tests {
         }
         let workload = WORKLOAD.iter().chain(WORKLOAD_OLDER);
         assert!(
-            workload.into_iter().all(|allowed| allowed.number != libc::SYS_pidfd_getfd),
+            workload
+                .into_iter()
+                .all(|allowed| allowed.number != libc::SYS_pidfd_getfd),
             "a workload may take descriptors of others"
         );
     }
