@@ -123,7 +123,7 @@ pub async fn a_collection_is_bounded_in_files_and_bytes(subject: &Subject) {
     guest
         .python(
             "for n in range(30): open(f'{n:02}.txt','w').write('x')\n\
-             open('big.txt','w').write('x' * 5000)",
+             open('0.big.txt','w').write('x' * 5000)",
         )
         .await;
     let sweep = Sweep {
@@ -133,7 +133,7 @@ pub async fn a_collection_is_bounded_in_files_and_bytes(subject: &Subject) {
     let swept = guest.client.sweep(&sweep).await.unwrap();
     assert_eq!(swept.artifacts.len(), 25);
     let reasons = left_out(&swept);
-    assert_eq!(reasons["big.txt"], LeftOutReason::TooManyBytes);
+    assert_eq!(reasons["0.big.txt"], LeftOutReason::TooManyBytes);
     let over = reasons
         .values()
         .filter(|r| **r == LeftOutReason::TooManyFiles)
