@@ -29,6 +29,9 @@ struct Arguments {
     /// The data folder with the trees that boxes stand on
     #[arg(long)]
     data: PathBuf,
+    /// The folders that `glovebox setup` looked for an interpreter in, as PATH has them
+    #[arg(long)]
+    search: std::ffi::OsString,
     /// A Python with the packages of bench/peers/requirements.txt
     #[arg(long)]
     python: PathBuf,
@@ -61,7 +64,8 @@ fn main() -> Result<()> {
 
 async fn run(arguments: Arguments) -> Result<()> {
     let machine = machine::describe();
-    let stage = Stage::open(&arguments.programs, &arguments.data).await?;
+    let search = std::env::split_paths(&arguments.search).collect();
+    let stage = Stage::open(&arguments.programs, &arguments.data, search).await?;
     let peers = Peers {
         python: arguments.python,
         scripts: arguments.peers,

@@ -44,7 +44,8 @@ impl Stage {
     ///
     /// # Errors
     /// When a tree or a program is missing, or boxes cannot be made here.
-    pub(crate) async fn open(programs: &Path, data: &Path) -> Result<Self> {
+    pub(crate) async fn open(programs: &Path, data: &Path, search: Vec<PathBuf>) -> Result<Self> {
+        let data = &fs_err::canonicalize(data)?;
         let setup = Setup {
             data: data.into(),
             programs: Programs {
@@ -52,7 +53,7 @@ impl Stage {
                 exec: programs.join("glovebox-exec"),
             },
             python: None,
-            search: vec!["/usr/local/bin".into(), "/usr/bin".into()],
+            search,
             lock: LOCK.into(),
         };
         let trees = setup
