@@ -30,6 +30,8 @@ pub(crate) enum FileError {
     NotFound(FileName),
     #[error("`{0}` is no regular file")]
     NotRegular(FileName),
+    #[error("something above `{0}` is no folder")]
+    NotAFolder(FileName),
     #[error("`{0}`, or a folder above it, is a link; links are not followed")]
     Link(FileName),
     #[error("the workspace has no room left for `{0}`")]
@@ -75,6 +77,7 @@ impl From<FileError> for ApiError {
         match &error {
             FileError::NotFound(_) => Self::not_found(error.to_string()),
             FileError::NotRegular(_)
+            | FileError::NotAFolder(_)
             | FileError::Link(_)
             | FileError::TooLarge { .. }
             | FileError::Denied(_) => Self::conflict(error.to_string()),

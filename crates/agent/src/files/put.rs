@@ -48,11 +48,25 @@ async fn store(
     name: FileName,
     body: &mut SignedBody,
 ) -> Result<BodyDigest, ApiError> {
-    let base = spool_name()?;
     let spooled = Spooled {
         files: files.clone(),
-        base: Some(base.clone()),
+        base: Some(spool_name()?),
     };
+    let stored = receive(files, spooled.base(), name, body).await;
+    match stored {
+        Ok(_) => spooled.keep(),
+        // Before the answer, so that whoever has read it finds nothing left.
+        Err(_) => spooled.discard().await,
+    }
+    stored
+}
+
+async fn receive(
+    files: &FileThreads,
+    base: String,
+    name: FileName,
+    body: &mut SignedBody,
+) -> Result<BodyDigest, ApiError> {
     let mut file = files
         .run({
             let (base, name) = (base.clone(), name.clone());
@@ -79,7 +93,6 @@ async fn store(
     files
         .run(move |workspace| workspace.put_in_place(&base, &name))
         .await??;
-    spooled.keep();
     Ok(sha256)
 }
 
@@ -131,6 +144,20 @@ struct Spooled {
 }
 
 impl Spooled {
+    fn base(&self) -> String {
+        self.base.clone().unwrap_or_default()
+    }
+
+    async fn discard(mut self) {
+        if let Some(base) = self.base.take() {
+            // Without threads there is nobody left who could remove it.
+            let _ = self
+                .files
+                .run(move |workspace| workspace.discard(&base))
+                .await;
+        }
+    }
+
     fn keep(mut self) {
         self.base = None;
     }

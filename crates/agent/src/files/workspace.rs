@@ -20,8 +20,9 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
 
-/// How a name is opened only to be looked at.
-const PATH_ONLY: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// How a folder is opened to reach what is in it. [`RESOLVE`] refuses a link in its place;
+/// `NOFOLLOW` beside `PATH` would open the link itself.
+const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The workspace, as one open folder.
 #[derive(Debug)]
@@ -38,18 +39,17 @@ pub(crate) struct Entry {
 
 impl Workspace {
     pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
-        let flags = PATH_ONLY.union(OFlags::DIRECTORY);
         Ok(Self {
-            root: open(path, flags, Mode::empty())?,
+            root: open(path, FOLDER, Mode::empty())?,
         })
     }
 
     fn open_below(&self, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let name = OsStr::from_bytes(name);
         openat2(
             &self.root,
-            OsStr::from_bytes(name),
-            flags,
+            name,
+            flags | OFlags::CLOEXEC,
             Mode::empty(),
             RESOLVE,
         )
@@ -58,7 +58,7 @@ impl Workspace {
     /// Opens a regular file for reading. Never waits, whatever stands under the name.
     pub(crate) fn open_file(&self, name: &FileName) -> Result<(OwnedFd, Stat), FileError> {
         let fault = |cause| FileError::from_os("opening", name, cause);
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = self.open_below(name.as_bytes(), flags).map_err(fault)?;
         let stat = fstat(&file).map_err(fault)?;
         if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
@@ -88,7 +88,7 @@ impl Workspace {
     /// The folder that holds a name, and the last part of the name.
     fn parent<'n>(&self, name: &'n FileName) -> Result<(OwnedFd, &'n OsStr), FileError> {
         let (above, base) = split(name);
-        self.open_below(above, PATH_ONLY | OFlags::DIRECTORY)
+        self.open_below(above, FOLDER)
             .map(|folder| (folder, base))
             .map_err(|cause| FileError::from_os("opening the folder of", name, cause))
     }
@@ -100,9 +100,11 @@ impl Workspace {
         name: &'n FileName,
     ) -> Result<(OwnedFd, &'n OsStr), FileError> {
         let (above, base) = split(name);
-        let fault = |cause| FileError::from_os("making the folder of", name, cause);
-        let flags = PATH_ONLY | OFlags::DIRECTORY;
-        let mut folder = self.open_below(b".", flags).map_err(fault)?;
+        let fault = |cause| match cause {
+            Errno::NOTDIR => FileError::NotAFolder(name.clone()),
+            cause => FileError::from_os("making the folder of", name, cause),
+        };
+        let mut folder = self.open_below(b".", FOLDER).map_err(fault)?;
         for part in above
             .split(|byte| *byte == b'/')
             .filter(|part| *part != b".")
@@ -112,7 +114,7 @@ impl Workspace {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(cause) => return Err(fault(cause)),
             }
-            folder = openat2(&folder, part, flags, Mode::empty(), RESOLVE).map_err(fault)?;
+            folder = openat2(&folder, part, FOLDER, Mode::empty(), RESOLVE).map_err(fault)?;
         }
         Ok((folder, base))
     }

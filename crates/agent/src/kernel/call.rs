@@ -67,7 +67,7 @@ impl Call<'_> {
         match end {
             CallEnd::Reply { status, count } => {
                 let oom_kills = self.workload.oom_kills().saturating_sub(oom_kills_before);
-                let note = (oom_kills > 0).then(|| Note::ChildOutOfMemory {
+                let note = (oom_kills > 0).then_some(Note::ChildOutOfMemory {
                     killed: oom_kills,
                     limit_bytes: self.workload.limits.memory_bytes,
                 });

@@ -110,7 +110,7 @@ impl Sorting<'_> {
         let complete = walk(
             workspace,
             |folder| !folder.is_hidden(),
-            |entry| match self.from_outside(&entry) {
+            |entry| match self.seen_from_outside(&entry) {
                 Ok(None) => {}
                 Ok(Some(file_type)) => {
                     if let Some(name) = candidates.insert(entry.name, file_type) {
@@ -128,7 +128,7 @@ impl Sorting<'_> {
     }
 
     /// What an entry seems to be; nothing for a folder, whose files speak for themselves.
-    fn from_outside(&self, entry: &Entry) -> Result<Option<FileType>, LeftOutReason> {
+    fn seen_from_outside(&self, entry: &Entry) -> Result<Option<FileType>, LeftOutReason> {
         let name = &entry.name;
         if name.as_bytes().starts_with(SPOOL_PREFIX.as_bytes()) {
             return Ok(None);

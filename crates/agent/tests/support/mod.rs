@@ -16,9 +16,10 @@ use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{ExecutionId, InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::process::StartProcess;
-use glovebox_protocol::sign::SigningKey;
+use glovebox_protocol::sign::{BodyDigest, Envelope, Nonce, SignedHeaders, SigningKey};
 use tempfile::TempDir;
-use tokio::net::UnixListener;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
 
 pub(crate) struct TestAgent {
     pub(crate) agent: Agent,
@@ -26,8 +27,8 @@ pub(crate) struct TestAgent {
     pub(crate) identity: Identity,
     pub(crate) socket: PathBuf,
     pub(crate) workspace: PathBuf,
-    /// Added to the system's time as the agent sees it, in milliseconds.
-    pub(crate) clock_off_ms: Arc<AtomicI64>,
+    /// The time as the agent sees it, in milliseconds; the system's where it is 0.
+    pub(crate) clock_ms: Arc<AtomicI64>,
     _folder: TempDir,
 }
 
@@ -71,10 +72,13 @@ impl TestAgent {
         change(&mut config);
         let workspace = folder.path().join("workspace");
         fs_err::create_dir(&workspace).unwrap();
-        let clock_off_ms = Arc::new(AtomicI64::new(0));
+        let clock_ms = Arc::new(AtomicI64::new(0));
         let mut options = Options::new(&workspace, Spawner::Direct { env });
-        let (system, off) = (Arc::clone(&options.clock), Arc::clone(&clock_off_ms));
-        options.clock = Arc::new(move || system() + off.load(Ordering::Relaxed));
+        let (system, fixed) = (Arc::clone(&options.clock), Arc::clone(&clock_ms));
+        options.clock = Arc::new(move || match fixed.load(Ordering::Relaxed) {
+            0 => system(),
+            fixed => fixed,
+        });
         let agent = Agent::new(config, options).unwrap();
         let socket = folder.path().join("agent.sock");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -86,7 +90,7 @@ impl TestAgent {
             identity,
             socket,
             workspace,
-            clock_off_ms,
+            clock_ms,
             _folder: folder,
         }
     }
@@ -150,4 +154,45 @@ pub(crate) async fn finish(mut execution: Execution) -> Done {
 
 pub(crate) async fn run(client: &AgentClient, start: &StartProcess) -> Result<Done, ClientError> {
     Ok(finish(client.run(start).await?).await)
+}
+
+/// The status that a signed request without a body is answered with, whatever its target.
+pub(crate) async fn signed_status(test: &TestAgent, method: &str, target: &str) -> u16 {
+    let epoch = test.client.health().await.unwrap().epoch;
+    let audience = test.identity.sandbox.to_string();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    let envelope = Envelope {
+        installation: test.identity.installation,
+        audience: &audience,
+        epoch,
+        method,
+        path_and_query: target,
+        content_length: 0,
+        body: BodyDigest::of(b""),
+        unix_ms: i64::try_from(now.as_millis()).unwrap(),
+        nonce: Nonce::random().unwrap(),
+        key: test.identity.key.id(),
+    };
+    let signed = SignedHeaders {
+        key: envelope.key,
+        epoch,
+        unix_ms: envelope.unix_ms,
+        nonce: envelope.nonce,
+        body: envelope.body,
+        signature: test.identity.key.sign(&envelope),
+    };
+    let mut request = format!("{method} {target} HTTP/1.1\r\ncontent-length: 0\r\n");
+    for (name, value) in signed.to_pairs() {
+        request += &format!("{name}: {value}\r\n");
+    }
+    let mut stream = UnixStream::connect(&test.socket).await.unwrap();
+    stream
+        .write_all((request + "\r\n").as_bytes())
+        .await
+        .unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.unwrap();
+    std::str::from_utf8(&head[9..]).unwrap().parse().unwrap()
 }
