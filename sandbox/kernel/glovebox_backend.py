@@ -60,8 +60,8 @@ class FigureCanvas(FigureCanvasAgg):
 
 def _in_kernel() -> bool:
     """Whether this process is a kernel of ours."""
-    session = sys.modules.get("glovebox_kernel.session")
-    return session is not None and session.in_kernel()
+    reporter = sys.modules.get("glovebox_kernel.reporter")
+    return reporter is not None and reporter.in_kernel()
 
 
 if _in_kernel():
@@ -69,12 +69,12 @@ if _in_kernel():
     from IPython.core.getipython import get_ipython
     from matplotlib_inline import backend_inline
     from matplotlib_inline.backend_inline import (  # noqa: F401
-        FigureCanvas,  # type: ignore[assignment]
         new_figure_manager,
         new_figure_manager_given_figure,
         show,
     )
 
+    FigureCanvas = backend_inline.FigureCanvas  # type: ignore[misc]
     matplotlib.interactive(True)
     backend_inline.configure_inline_support(
         get_ipython(), "module://matplotlib_inline.backend_inline"

@@ -15,7 +15,7 @@ from typing import Any
 from . import descriptors
 from .streams import Sink
 
-__builtins__ = dict(vars(builtins))  # see wire.py
+globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
 _MAX_RETIRED = 64
 """So many retired calls may keep descriptors; the oldest beyond that loses its late output."""

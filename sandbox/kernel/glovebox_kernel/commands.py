@@ -114,8 +114,9 @@ def _pass_on(process: "subprocess.Popen[bytes]") -> None:
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     """Ends a command for good; the interrupt itself has reached its group already."""
-    for stop in (lambda: None, process.terminate, process.kill):
-        stop()
+    for stop in (None, process.terminate, process.kill):
+        if stop is not None:
+            stop()
         try:
             process.wait(_GRACE_S)
             break

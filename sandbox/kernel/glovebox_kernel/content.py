@@ -11,7 +11,7 @@ from typing import Any
 
 from .wire import to_json
 
-__builtins__ = dict(vars(builtins))  # see wire.py
+globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
 MAX_DISPLAY_CHARACTERS = 8 * 1024 * 1024
 """One display or result holds at most this much, all its representations together."""
@@ -60,12 +60,12 @@ def plain(value: object, depth: int = 0) -> Any:
     return _number_or_text(value)
 
 
-def _number_or_text(value: object) -> Any:
+def _number_or_text(value: Any) -> Any:
     """Numbers of other types (numpy's, for one) as plain numbers, anything else as text."""
     for convert, attribute in ((int, "__index__"), (float, "__float__")):
         if hasattr(type(value), attribute):
             try:
-                return plain(convert(value))  # type: ignore[arg-type, operator]
+                return plain(convert(value))
             except Exception:
                 break
     return safe_text(value)

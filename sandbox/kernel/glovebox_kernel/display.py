@@ -4,8 +4,32 @@ from typing import Any
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
+from IPython.core.formatters import DisplayFormatter
 
-from .session import session
+from .reporter import reporter
+
+_PLAIN_TYPES = frozenset({int, float, complex, bool, str, bytes, type(None)})
+
+
+class QuickFormatter(DisplayFormatter):
+    """IPython's formatter, which asks a dozen formats what they make of the number 2."""
+
+    def format(
+        self, obj: object, include: Any = None, exclude: Any = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The value in every format that has something to say about it."""
+        if type(obj) in _PLAIN_TYPES and not (include or exclude or self._is_special(type(obj))):
+            return {"text/plain": self.formatters["text/plain"](obj)}, {}
+        return super().format(obj, include=include, exclude=exclude)
+
+    def _is_special(self, kind: type) -> bool:
+        """Whether user code has said how this type is to be shown in other formats than text."""
+        others = [f for name, f in self.formatters.items() if name != "text/plain"]
+        for formatter in (self.ipython_display_formatter, self.mimebundle_formatter, *others):
+            printers = formatter.type_printers
+            if printers and any(base in printers for base in kind.__mro__):
+                return True
+        return False
 
 
 class MessagePublisher(DisplayPublisher):
@@ -26,11 +50,11 @@ class MessagePublisher(DisplayPublisher):
     ) -> None:
         """Sends one display; on the main thread it returns when the agent has it."""
         self._validate_data(data, metadata)
-        session().display("update_display" if update else "display", data, metadata, transient)
+        reporter().display("update_display" if update else "display", data, metadata, transient)
 
     def clear_output(self, wait: bool = False) -> None:
         """Asks whoever shows the output to clear it, with `wait` before the next output."""
-        session().clear_output(bool(wait))
+        reporter().clear_output(bool(wait))
 
 
 class ResultHook(DisplayHook):
@@ -43,7 +67,7 @@ class ResultHook(DisplayHook):
         self, format_dict: dict[str, Any], md_dict: dict[str, Any] | None = None
     ) -> None:
         """Sends the value in all its formats."""
-        session().result(self.prompt_count, format_dict, md_dict)
+        reporter().result(self.prompt_count, format_dict, md_dict)
 
     def log_output(self, format_dict: dict[str, Any]) -> None:
         """Nothing is logged: `Out` keeps the objects, no text is kept of them."""

@@ -3,10 +3,15 @@
 import os.path
 import sys
 import traceback
+from functools import _lru_cache_wrapper
 from types import TracebackType
 from typing import Any
 
 _OWN_FOLDER = os.path.dirname(__file__)
+
+_DEEP = 100
+_KEPT_OF_DEEP = 10
+_KEPT_SOURCES = 200
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
@@ -49,6 +54,36 @@ def without_own_tail(trace: TracebackType | None) -> None:
         trace = trace.tb_next
     if keep is not None:
         keep.tb_next = None
+
+
+def without_deep_middle(trace: TracebackType | None) -> int:
+    """Cuts the middle out of a very deep traceback, which takes seconds to show and no one reads.
+
+    Returns how many frames were cut.
+    """
+    frames = []
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    if len(frames) <= _DEEP:
+        return 0
+    frames[_KEPT_OF_DEEP - 1].tb_next = frames[-_KEPT_OF_DEEP]
+    return len(frames) - 2 * _KEPT_OF_DEEP
+
+
+def forget_sources() -> None:
+    """Empties the caches of the traceback formatter, which would keep the syntax of every cell."""
+    executing: Any = sys.modules.get("executing.executing")
+    stack_data: Any = sys.modules.get("stack_data.core")
+    sources = getattr(getattr(stack_data, "Source", None), "__source_cache_with_lines", None)
+    if executing is None or not isinstance(sources, dict) or len(sources) <= _KEPT_SOURCES:
+        return
+    sources.clear()
+    getattr(stack_data.Source, "__executing_cache", {}).clear()
+    for owner in (executing, executing.Source):
+        for cached in list(vars(owner).values()):
+            if isinstance(cached, _lru_cache_wrapper):
+                cached.cache_clear()
 
 
 def as_interrupt(info: ExcInfo) -> ExcInfo:

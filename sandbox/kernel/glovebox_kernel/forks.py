@@ -8,31 +8,31 @@ import builtins
 from os import _exit, register_at_fork, write
 from typing import Any, NoReturn
 
-from .session import Session
+from .reporter import Reporter
 
-__builtins__ = dict(vars(builtins))  # see wire.py
+globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
 
-def watch(session: Session, shell: Any) -> None:
+def watch(reporter: Reporter, shell: Any) -> None:
     """Makes every forked child safe, and ends those that outlive the cell."""
 
     def in_child() -> None:
-        session.channel.abandon()
-        session.calls.become_child()
-        session.interrupts.become_child()
+        reporter.channel.abandon()
+        reporter.calls.become_child()
+        reporter.interrupts.become_child()
 
-    register_at_fork(before=session.flush, after_in_child=in_child)
+    register_at_fork(before=reporter.flush, after_in_child=in_child)
 
     def leave_after_cell() -> None:
-        if session.is_child:
-            leave(session, 0 if shell.last_execution_succeeded else 1)
+        if reporter.is_child:
+            leave(reporter, 0 if shell.last_execution_succeeded else 1)
 
     shell.events.register("post_execute", leave_after_cell)
 
 
-def leave(session: Session, status: object) -> NoReturn:
+def leave(reporter: Reporter, status: object) -> NoReturn:
     """Ends a forked child with its output written. `status` as given to `sys.exit`."""
-    session.flush()
+    reporter.flush()
     if isinstance(status, str):
         write(2, f"{status}\n".encode("utf-8", "replace"))
     _exit(exit_number(status))

@@ -1,7 +1,5 @@
 """In-memory history of bounded size: no database, no threads."""
 
-from typing import Any
-
 from IPython.core.history import HistoryManager
 from traitlets import Bool
 
@@ -10,11 +8,11 @@ KEPT_INPUTS = 1000
 
 
 class BoundedHistory(HistoryManager):
-    """IPython's history, so that `In`, `Out`, `_i5` and `%history` work within one session."""
+    """IPython's history, so that `In`, `Out`, `_i5` and `%history` work within one kernel."""
 
     enabled = Bool(False)
 
-    def _get_hist_file_name(self, profile: str | None = None) -> str:  # type: ignore[override]
+    def _get_hist_file_name(self, profile: str | None = None) -> str:
         return ":memory:"
 
     def store_inputs(self, line_num: int, source: str, source_raw: str | None = None) -> None:
@@ -32,4 +30,4 @@ class BoundedHistory(HistoryManager):
             names.pop(f"_i{old}", None)
 
     def end_session(self) -> None:
-        """There is no session to end."""
+        """Nothing is open that had to be ended."""

@@ -12,7 +12,7 @@ from _thread import get_ident
 from collections.abc import Callable
 from types import FrameType
 
-__builtins__ = dict(vars(builtins))  # see wire.py
+globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
 _ONLY_SIGINT = frozenset({SIGINT})
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from . import forks
 from .errors import KernelExit
-from .session import Session
+from .reporter import Reporter
 from .wire import PeerGone
 
-__builtins__ = dict(vars(builtins))  # see wire.py
+globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
 _LEAST_RECURSION = 500
 
@@ -22,8 +22,8 @@ _set_profile = sys.setprofile
 class Runner:
     """Serves the agent until it says shutdown or closes the socket."""
 
-    def __init__(self, session: Session, shell: Any) -> None:
-        self._session = session
+    def __init__(self, reporter: Reporter, shell: Any) -> None:
+        self._reporter = reporter
         self._shell = shell
         self._run_cell = shell.run_cell
         self._traps = [shell.display_trap, shell.builtin_trap]
@@ -33,19 +33,19 @@ class Runner:
 
         Raises PeerGone when the agent does.
         """
-        session = self._session
-        while session.exit_status is None:
-            frame = session.next_frame()
+        reporter = self._reporter
+        while reporter.exit_status is None:
+            frame = reporter.next_frame()
             if frame["type"] == "shutdown":
                 return 0
             if frame["type"] == "execute":
                 self._execute(frame["id"], frame["code"], bool(frame.get("silent")))
-        return session.exit_status
+        return reporter.exit_status
 
     def _execute(self, execution: str, code: str, silent: bool) -> None:
-        session = self._session
-        session.begin(execution)
-        interrupts = session.interrupts
+        reporter = self._reporter
+        reporter.begin(execution)
+        interrupts = reporter.interrupts
         result: Any = None
         failure: BaseException | None = None
         try:
@@ -62,10 +62,10 @@ class Runner:
             failure = _failure_of(result)
         if isinstance(failure, KernelExit):
             failure = None
-        if session.is_child:
-            forks.leave(session, 0 if failure is None else 1)
+        if reporter.is_child:
+            forks.leave(reporter, 0 if failure is None else 1)
         self._tidy()
-        session.reply(execution, failure, self._count(result))
+        reporter.reply(execution, failure, self._count(result))
 
     def _count(self, result: Any) -> int:
         """The number of the cell: of the one before if it had none of its own."""
@@ -77,8 +77,11 @@ class Runner:
     def _tidy(self) -> None:
         """Undoes what code or an interrupt may have left in the way of the next call."""
         for trap in self._traps:
-            while getattr(trap, "_nested_level", 0) > 0:
-                trap.__exit__(None, None, None)
+            try:
+                while getattr(trap, "_nested_level", 0) > 0:
+                    trap.__exit__(None, None, None)
+            except Exception:  # code has deleted what the trap would put back
+                trap._nested_level = 0
         _set_trace(None)
         _set_profile(None)
         if _get_recursion_limit() < _LEAST_RECURSION:

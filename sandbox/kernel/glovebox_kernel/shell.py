@@ -9,14 +9,15 @@ from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magics import default_script_magics
 from IPython.utils.text import LSString, SList
+from traitlets import Any as AnyTrait
 from traitlets import Bool, Instance, Type, default
 
 from . import content, errors, forks
 from .awaiting import CellLoop
 from .compiling import BoundedCompiler
-from .display import MessagePublisher, ResultHook
+from .display import MessagePublisher, QuickFormatter, ResultHook
 from .history import BoundedHistory
-from .session import session
+from .reporter import reporter
 from .wire import PeerGone
 
 
@@ -26,7 +27,7 @@ class Exiter(ExitAutocall):
     def __call__(self, status: object = None) -> None:
         if isinstance(status, str):
             print(status, file=sys.stderr)
-        session().exit_status = forks.exit_number(status)
+        reporter().exit_status = forks.exit_number(status)
         raise errors.KernelExit
 
 
@@ -38,6 +39,8 @@ class KernelShell(InteractiveShell):
     compiler_class = Type(BoundedCompiler)
     exiter = Instance(Exiter)
     display_page = Bool(True)
+    # Any, where IPython has the class: naming it would import its application framework.
+    profile_dir = AnyTrait()
 
     @default("exiter")
     def _exiter_default(self) -> Exiter:
@@ -54,7 +57,7 @@ class KernelShell(InteractiveShell):
 
     def __init__(self, **options: Any) -> None:
         self._completer: Any = None
-        self._cell_loop = CellLoop(session().interrupts)
+        self._cell_loop = CellLoop(reporter().interrupts)
         super().__init__(**options)
         self.loop_runner = self._cell_loop
 
@@ -71,6 +74,11 @@ class KernelShell(InteractiveShell):
         """History in memory, bounded."""
         self.history_manager = BoundedHistory(shell=self, parent=self)
         self.configurables.append(self.history_manager)
+
+    def init_display_formatter(self) -> None:
+        """The formatter, with a short way for plain values."""
+        self.display_formatter = QuickFormatter(parent=self)
+        self.configurables.append(self.display_formatter)
 
     def init_completer(self) -> None:
         """Nobody completes here as a rule: `Completer` makes it when somebody does."""
@@ -109,8 +117,10 @@ class KernelShell(InteractiveShell):
     def enable_matplotlib(self, gui: str | None = None) -> Any:
         """`%matplotlib`: figures are shown inline, whatever window system is asked for."""
         if gui not in (None, "auto", "inline", "agg", "svg", "pdf", "ps"):
-            print(f"%matplotlib {gui}: there is no display here, figures are shown inline",
-                  file=sys.stderr)
+            print(
+                f"%matplotlib {gui}: there is no display here, figures are shown inline",
+                file=sys.stderr,
+            )
             gui = "inline"
         return super().enable_matplotlib("inline" if gui in (None, "auto") else gui)
 
@@ -146,26 +156,31 @@ class KernelShell(InteractiveShell):
             return
         kind, value, trace = info
         errors.without_own_tail(trace)
-        if session().is_child and isinstance(value, (SystemExit, errors.KernelExit)):
-            status = value.code if isinstance(value, SystemExit) else session().exit_status
-            forks.leave(session(), status)
+        cut = errors.without_deep_middle(trace)
+        errors.forget_sources()
+        if reporter().is_child and isinstance(value, (SystemExit, errors.KernelExit)):
+            status = value.code if isinstance(value, SystemExit) else reporter().exit_status
+            forks.leave(reporter(), status)
         if isinstance(value, (errors.KernelExit, PeerGone)):
             return
         if self._cell_loop.interrupted and errors.is_cancellation(value):
             self._cell_loop.interrupted = False
-            info = kind, value, _ = exc_tuple = errors.as_interrupt(info)
+            info = kind, value, _ = errors.as_interrupt(info)
         try:
             text = content.safe_text(value)
             if isinstance(value, SyntaxError):
                 self.showsyntaxerror(filename, running_compiled_code)
             else:
-                self._showtraceback(kind, value, self._lines(info, text, tb_offset, exception_only))
+                lines = self._lines(info, text, tb_offset, exception_only)
+                if cut:
+                    lines.insert(-1, f"[{cut} frames in the middle left out]")
+                self._showtraceback(kind, value, lines)
         except PeerGone:
             raise
         except BaseException as failure:
             if isinstance(failure, KeyboardInterrupt):
                 text = "<interrupted while it was being shown>"
-            session().error(kind, text, errors.plain_lines(kind, value, text))
+            reporter().error(kind, text, errors.plain_lines(kind, value, text))
         else:
             if self.call_pdb:
                 self.debugger(force=True)
@@ -191,4 +206,4 @@ class KernelShell(InteractiveShell):
         return {}
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
-        session().error(etype, evalue, stb)
+        reporter().error(etype, evalue, stb)

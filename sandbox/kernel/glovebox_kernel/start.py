@@ -10,11 +10,11 @@ from os import _exit, write
 from . import descriptors
 from .calls import Calls
 from .interrupt import Interrupts
-from .session import Session, start
+from .reporter import Reporter, start
 from .streams import install
 from .wire import Channel, PeerGone
 
-__builtins__ = dict(vars(builtins))  # see wire.py
+globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
 STATUS_PEER_GONE = 70
 """Exit status when the agent can no longer be talked to."""
@@ -25,66 +25,66 @@ STATUS_BROKEN = 71
 
 def main() -> None:
     """Runs the kernel of this process. Does not return."""
-    session = _open_session()
-    runner = _make_runner(session)
-    session.interrupts.install()
+    reporter = _open_reporter()
+    runner = _make_runner(reporter)
+    reporter.interrupts.install()
     # What is here now stays: collections need not look at it again, and memory shared with a
     # process that forked this one stays shared.
     gc.freeze()
     gc.enable()
     try:
-        session.ready(f"python {'.'.join(map(str, sys.version_info[:3]))}")
+        reporter.ready(f"python {'.'.join(map(str, sys.version_info[:3]))}")
         status = runner.serve()
     except PeerGone as error:
-        _die(session, str(error), STATUS_PEER_GONE)
+        _die(reporter, str(error), STATUS_PEER_GONE)
     except BaseException as error:
-        _die(session, f"broken by code that ran in it: {error!r}", STATUS_BROKEN)
-    _end(session, status)
+        _die(reporter, f"broken by code that ran in it: {error!r}", STATUS_BROKEN)
+    _end(reporter, status)
 
 
-def _open_session() -> Session:
+def _open_reporter() -> Reporter:
     """Takes the socket and puts the streams in place."""
     fd = descriptors.high_copy(0)
     descriptors.empty_input()
     interrupts = Interrupts()
     calls = Calls()
-    session = Session(Channel(fd, interrupts), calls, interrupts)
-    start(session)
+    reporter = Reporter(Channel(fd, interrupts), calls, interrupts)
+    start(reporter)
     install(calls.mine)
-    return session
+    return reporter
 
 
-def _make_runner(session: Session) -> "Runner":  # type: ignore[name-defined] # noqa: F821
+def _make_runner(reporter: Reporter) -> "Runner":  # type: ignore[name-defined] # noqa: F821
     """Makes the shell and runs a first cell, so that the first one of a user is quick."""
     from . import forks, stdin
     from .runner import Runner
     from .shell import KernelShell
 
     shell = KernelShell.instance()
-    forks.watch(session, shell)
+    forks.watch(reporter, shell)
     stdin.refuse()
     # The error message says it better, and there is no Ctrl-D here.
     warnings.filterwarnings("ignore", message="To exit: use 'exit', 'quit'")
-    shell.display_formatter.format(2)
+    shell.display_formatter.format([2])
     shell.run_cell("pass", silent=True)
     sys.argv = [""]
     sys.path.insert(0, "")
-    return Runner(session, shell)
+    return Runner(reporter, shell)
 
 
-def _end(session: Session, status: int) -> None:
+def _end(reporter: Reporter, status: int) -> None:
     """Runs exit handlers and leaves, without waiting for threads of user code."""
     try:
         _run_exitfuncs()
     finally:
-        session.flush()
+        reporter.flush()
         _exit(status)
 
 
-def _die(session: Session, reason: str, status: int) -> None:
+def _die(reporter: Reporter, reason: str, status: int) -> None:
     """Leaves at once: nothing can be reported any more but on standard error."""
     try:
-        session.flush()
+        reporter.flush()
         write(2, f"glovebox kernel: {reason}\n".encode("utf-8", "replace"))
     finally:
         _exit(status)

@@ -14,7 +14,7 @@ from typing import Any
 
 from .descriptors import close
 
-__builtins__ = dict(vars(builtins))  # see wire.py
+globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
 
 class _Raw(io.RawIOBase):

@@ -8,8 +8,8 @@ so everything used after start is bound here, at import, from C modules that can
 import builtins
 import json.decoder
 import json.encoder
-from _socket import CMSG_LEN, CMSG_SPACE, MSG_CMSG_CLOEXEC, SCM_RIGHTS, SOL_SOCKET
-from _socket import socket as _Socket
+from _socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SCM_RIGHTS, SOL_SOCKET
+from _socket import socket as _socket
 from _thread import RLock, get_ident
 from collections import deque
 from os import close as _close
@@ -20,7 +20,7 @@ from typing import Any
 from .interrupt import Interrupts
 
 # Functions made below look names up in this copy: code that replaces a builtin does not reach them.
-__builtins__ = dict(vars(builtins))
+globals()["__builtins__"] = dict(vars(builtins))
 
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 """A frame longer than this, in bytes, means that the peer is broken."""
@@ -31,14 +31,14 @@ _FD = Struct("i")
 _FDS_PER_EXECUTE = 2
 _ANCILLARY_BYTES = CMSG_SPACE(16 * 4)
 
-_scan = json.decoder.JSONDecoder().scan_once
+_scan = json.decoder.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 def _unencodable(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-_encode_parts = json.encoder.c_make_encoder(  # type: ignore[misc]
+_encode_parts = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
     None, _unencodable, json.encoder.encode_basestring, None, ":", ",", False, False, False
 )
 
@@ -59,7 +59,7 @@ class Channel:
     """The runner's end of the socket. Any thread may send; only the main thread reads."""
 
     def __init__(self, fd: int, interrupts: Interrupts) -> None:
-        self._socket = _Socket(fileno=fd)
+        self._socket = _socket(fileno=fd)
         self._fd = fd
         self._interrupts = interrupts
         self._lock = RLock()

@@ -79,7 +79,9 @@ class SavingBackend(unittest.TestCase):
         self.assertEqual(files, [])
 
     def test_pause_and_interactive_mode_do_not_fail(self):
-        self.assertEqual(self.run_program("plt.ion(); plt.plot([1]); plt.pause(0.01); plt.close()"), [])
+        self.assertEqual(
+            self.run_program("plt.ion(); plt.plot([1]); plt.pause(0.01); plt.close()"), []
+        )
 
 
 if __name__ == "__main__":

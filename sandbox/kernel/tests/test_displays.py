@@ -37,10 +37,14 @@ class Displays(KernelCase):
         outcome = self.ok("h = display('a', display_id='spot')\nh.update('b')")
         self.assertEqual(outcome.all("display")[0]["transient"], {"display_id": "spot"})
         update = outcome.all("update_display")[0]
-        self.assertEqual((update["transient"], update["data"]), ({"display_id": "spot"}, {"text/plain": "'b'"}))
+        self.assertEqual(
+            (update["transient"], update["data"]), ({"display_id": "spot"}, {"text/plain": "'b'"})
+        )
 
     def test_clear_output(self):
-        outcome = self.ok("from IPython.display import clear_output\nprint(1)\nclear_output(wait=True)\nprint(2)")
+        outcome = self.ok(
+            "from IPython.display import clear_output\nprint(1)\nclear_output(wait=True)\nprint(2)"
+        )
         self.assertEqual([kind for kind, _ in outcome.events], ["stdout", "clear_output", "stdout"])
         self.assertIs(outcome.all("clear_output")[0]["wait"], True)
 
@@ -49,16 +53,34 @@ class Displays(KernelCase):
         self.assertEqual(self.data("display(HTML('<b>x</b>'))")["text/html"], "<b>x</b>")
         self.assertEqual(self.data("display(Markdown('*x*'))")["text/markdown"], "*x*")
         self.assertEqual(self.data("display(Latex('$x$'))")["text/latex"], "$x$")
-        self.assertEqual(self.data("display(JSON({'a': [1, None]}))")["application/json"], {"a": [1, None]})
-        self.assertIn("<svg", self.data("display(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>'))")["image/svg+xml"])
-        self.assertEqual(self.data(f"import base64; display(Image(base64.b64decode('{PNG}'), format='png'))")["image/png"], PNG)
-        self.assertIn("audio", self.data("display(Audio([0.0, 0.5] * 100, rate=8000))")["text/html"])
-        self.assertEqual(self.data("%%javascript\nalert(1)")["application/javascript"], "alert(1)\n")
+        self.assertEqual(
+            self.data("display(JSON({'a': [1, None]}))")["application/json"], {"a": [1, None]}
+        )
+        self.assertIn(
+            "<svg",
+            self.data("display(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>'))")[
+                "image/svg+xml"
+            ],
+        )
+        self.assertEqual(
+            self.data(f"import base64; display(Image(base64.b64decode('{PNG}'), format='png'))")[
+                "image/png"
+            ],
+            PNG,
+        )
+        self.assertIn(
+            "audio", self.data("display(Audio([0.0, 0.5] * 100, rate=8000))")["text/html"]
+        )
+        self.assertEqual(
+            self.data("%%javascript\nalert(1)")["application/javascript"], "alert(1)\n"
+        )
         self.assertEqual(self.data("%%html\n<i>y</i>")["text/html"], "<i>y</i>\n")
         self.assertEqual(self.data("%%latex\n$y$")["text/latex"], "$y$\n")
 
     def test_a_raw_bundle_with_bytes_is_sent_as_base64(self):
-        data = self.data("display({'image/png': b'\\x89PNG\\r\\n\\x1a\\n', 'text/plain': 'p'}, raw=True)")
+        data = self.data(
+            "display({'image/png': b'\\x89PNG\\r\\n\\x1a\\n', 'text/plain': 'p'}, raw=True)"
+        )
         self.assertEqual(data, {"image/png": PNG, "text/plain": "p"})
         self.ok("class Picture:\n    def _repr_png_(self): return b'\\x89PNG\\r\\n\\x1a\\n'")
         self.assertEqual(self.ok("Picture()").result["data"]["image/png"], PNG)
@@ -72,7 +94,9 @@ class Displays(KernelCase):
         self.assertEqual(data["application/json"]["1"], [2])
         self.assertEqual(data["application/json"]["s"], "?")
         self.ok("loop = []; loop.append(loop); display({'application/json': loop}, raw=True)")
-        self.ok("import numpy as np; display({'application/json': [np.int64(3), np.float64(1.5), np.arange(2)]}, raw=True)")
+        self.ok(
+            "import numpy as np; display({'application/json': [np.int64(3), np.float64(1.5), np.arange(2)]}, raw=True)"
+        )
         self.still_in_step()
 
     def test_a_broken_representation_is_shown_and_does_not_end_the_cell(self):
@@ -85,6 +109,20 @@ class Displays(KernelCase):
         self.kernel.run("class Wrong:\n    def __repr__(self): return 5\nWrong()")
         self.kernel.run("class Ends:\n    def __repr__(self): raise SystemExit\nEnds()")
         self.still_in_step()
+
+    def test_plain_values_are_shown_as_user_code_says(self):
+        kernel = self.fresh()
+        kernel.run(
+            "f = get_ipython().display_formatter.formatters\nf['text/html'].for_type(int, lambda n: f'<b>{n}</b>')"
+        )
+        self.assertEqual(
+            kernel.run("5").result["data"], {"text/html": "<b>5</b>", "text/plain": "5"}
+        )
+        kernel.run("f['text/plain'].for_type(float, lambda x, p, c: p.text('about one'))")
+        self.assertEqual(kernel.run("1.1").result["data"], {"text/plain": "about one"})
+        kernel = self.fresh()
+        kernel.run("%precision 2")
+        self.assertEqual(kernel.run("2.3456").result["data"]["text/plain"], "2.35")
 
     def test_a_display_over_the_budget_becomes_a_note(self):
         note = self.ok("'x' * 20_000_000").result["data"]
@@ -117,27 +155,45 @@ class Matplotlib(KernelCase):
 
     def test_a_bare_kernel_has_not_imported_it(self):
         kernel = self.fresh()
-        outcome = kernel.run("import sys\n[m for m in ('matplotlib', 'numpy', 'asyncio', 'jedi', 'sqlite3', 'pdb') if m in sys.modules]")
+        outcome = kernel.run(
+            "import sys\n[m for m in ('matplotlib', 'numpy', 'asyncio', 'jedi', 'sqlite3', 'pdb') if m in sys.modules]"
+        )
         self.assertEqual(outcome.result["data"]["text/plain"], "[]")
 
     def test_figures_are_shown_at_the_end_of_the_cell_once(self):
-        self.assertEqual(len(self.pictures("import matplotlib.pyplot as plt\nplt.plot([1, 2]);\nplt.figure(); plt.plot([2, 1]);")), 2)
+        self.assertEqual(
+            len(
+                self.pictures(
+                    "import matplotlib.pyplot as plt\nplt.plot([1, 2]);\nplt.figure(); plt.plot([2, 1]);"
+                )
+            ),
+            2,
+        )
         self.assertEqual(self.pictures("1"), [])
         self.assertEqual(self.ok("plt.get_fignums()").result["data"]["text/plain"], "[]")
 
     def test_figures_are_shown_where_show_is_called(self):
-        outcome = self.ok("import matplotlib.pyplot as plt\nprint('a'); plt.plot([1]); plt.show(); print('b')")
+        outcome = self.ok(
+            "import matplotlib.pyplot as plt\nprint('a'); plt.plot([1]); plt.show(); print('b')"
+        )
         self.assertEqual([kind for kind, _ in outcome.events], ["stdout", "display", "stdout"])
 
     def test_a_closed_figure_is_not_shown(self):
-        self.assertEqual(self.pictures("import matplotlib.pyplot as plt\nplt.plot([1]); plt.close()"), [])
+        self.assertEqual(
+            self.pictures("import matplotlib.pyplot as plt\nplt.plot([1]); plt.close()"), []
+        )
 
     def test_a_figure_as_the_value_is_shown_with_its_picture(self):
         outcome = self.ok("import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nfig")
         self.assertIn("image/png", outcome.result["data"])
 
     def test_the_magic_changes_nothing_and_windows_are_replaced(self):
-        self.assertEqual(len(self.pictures("%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1]);")), 1)
+        self.assertEqual(
+            len(
+                self.pictures("%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1]);")
+            ),
+            1,
+        )
         outcome = self.ok("%matplotlib qt\nplt.plot([1]);")
         self.assertIn("no display", outcome.stderr)
         self.assertEqual(len(outcome.all("display")), 1)
@@ -152,8 +208,12 @@ class Matplotlib(KernelCase):
     def test_nothing_is_saved_and_child_programs_still_save(self):
         self.ok("import matplotlib.pyplot as plt, glob\nplt.plot([1]); plt.show()")
         self.assertEqual(self.ok("glob.glob('figure-*')").result["data"]["text/plain"], "[]")
-        self.ok("import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import matplotlib.pyplot as plt; plt.plot([1]); plt.show()'], check=True)")
-        self.assertEqual(self.ok("glob.glob('figure-*')").result["data"]["text/plain"], "['figure-1.png']")
+        self.ok(
+            "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import matplotlib.pyplot as plt; plt.plot([1]); plt.show()'], check=True)"
+        )
+        self.assertEqual(
+            self.ok("glob.glob('figure-*')").result["data"]["text/plain"], "['figure-1.png']"
+        )
 
     def test_pandas_plots_are_figures(self):
         self.assertEqual(len(self.pictures("import pandas as pd\npd.Series([1, 2]).plot();")), 1)

@@ -32,7 +32,9 @@ class Endurance(KernelCase):
         kernel = self.fresh()
         for _ in range(1100):
             kernel.run("1+1")
-        outcome = kernel.run("len(Out) <= 1000, In[1], '_1' in globals(), '_i1' in globals(), len(In)")
+        outcome = kernel.run(
+            "len(Out) <= 1000, In[1], '_1' in globals(), '_i1' in globals(), len(In)"
+        )
         self.assertEqual(outcome.result["data"]["text/plain"], "(True, '', False, False, 1102)")
         self.assertEqual(outcome.stderr, "")
 
@@ -54,7 +56,9 @@ class Endurance(KernelCase):
 
     def test_output_without_newlines_waits_until_there_is_enough(self):
         kernel = self.fresh()
-        execution = kernel.begin("import os\nprint('y' * 20_000, end=''); print('z', end='')\nwhile not os.path.exists('go'): pass")
+        execution = kernel.begin(
+            "import os\nprint('y' * 20_000, end=''); print('z', end='')\nwhile not os.path.exists('go'): pass"
+        )
         events: list[tuple[str, object]] = []
         kernel.await_output(events, "y" * 20_000)
         with open(kernel.folder + "/go", "w", encoding="ascii"):

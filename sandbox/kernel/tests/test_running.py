@@ -40,21 +40,29 @@ class Running(KernelCase):
         kernel = self.fresh()
         kernel.run("10 + 1")
         self.assertEqual(kernel.run("_ + Out[1] + _1").result["data"]["text/plain"], "33")
-        self.assertEqual(kernel.run("In[1], _i1").result["data"]["text/plain"], "('10 + 1', '10 + 1')")
+        self.assertEqual(
+            kernel.run("In[1], _i1").result["data"]["text/plain"], "('10 + 1', '10 + 1')"
+        )
 
     def test_top_level_await_runs_on_one_loop(self):
-        self.ok("import asyncio\nloop = asyncio.get_running_loop() if await asyncio.sleep(0, 1) else 0")
+        self.ok(
+            "import asyncio\nloop = asyncio.get_running_loop() if await asyncio.sleep(0, 1) else 0"
+        )
         outcome = self.ok("await asyncio.sleep(0)\nloop is asyncio.get_running_loop()")
         self.assertEqual(outcome.result["data"]["text/plain"], "True")
 
     def test_a_task_left_behind_goes_on_while_a_later_cell_awaits(self):
-        self.ok("import asyncio\nasync def later():\n await asyncio.sleep(0.01); return 'done'\n"
-                "await asyncio.sleep(0); task = asyncio.create_task(later())")
+        self.ok(
+            "import asyncio\nasync def later():\n await asyncio.sleep(0.01); return 'done'\n"
+            "await asyncio.sleep(0); task = asyncio.create_task(later())"
+        )
         self.assertEqual(self.ok("await task").result["data"]["text/plain"], "'done'")
 
     def test_asyncio_run_works_in_a_cell_that_does_not_await(self):
         self.assertEqual(
-            self.ok("import asyncio; asyncio.run(asyncio.sleep(0, 3))").result["data"]["text/plain"],
+            self.ok("import asyncio; asyncio.run(asyncio.sleep(0, 3))").result["data"][
+                "text/plain"
+            ],
             "3",
         )
 
@@ -63,12 +71,12 @@ class Running(KernelCase):
 
     def test_code_of_many_megabytes_is_taken(self):
         text = "x" * (12 * 1024 * 1024)
-        self.assertEqual(
-            self.ok(f"len('{text}')").result["data"]["text/plain"], str(len(text))
-        )
+        self.assertEqual(self.ok(f"len('{text}')").result["data"]["text/plain"], str(len(text)))
 
     def test_main_is_the_namespace_of_cells_and_can_be_pickled_from(self):
-        self.ok("import pickle, sys\nclass Thing:\n  pass\nback = pickle.loads(pickle.dumps(Thing()))")
+        self.ok(
+            "import pickle, sys\nclass Thing:\n  pass\nback = pickle.loads(pickle.dumps(Thing()))"
+        )
         self.assertEqual(
             self.ok("type(back) is Thing, sys.argv, sys.path[0]").result["data"]["text/plain"],
             "(True, [''], '')",
@@ -102,7 +110,9 @@ class Errors(KernelCase):
         self.assertIn("nosuch", self.fails("%nosuch", "UsageError")["evalue"])
 
     def test_exception_groups_are_shown_whole(self):
-        error = self.fails("raise ExceptionGroup('two', [ValueError('a'), KeyError('b')])", "ExceptionGroup")
+        error = self.fails(
+            "raise ExceptionGroup('two', [ValueError('a'), KeyError('b')])", "ExceptionGroup"
+        )
         self.assertIn("ValueError: a", "\n".join(error["traceback"]))
 
     def test_exceptions_that_cannot_be_shown_are_shown_as_that(self):
@@ -114,14 +124,25 @@ class Errors(KernelCase):
         )
         self.assertIn("text cannot be made", self.fails(hostile, "Bad")["evalue"])
         self.fails("class Odd(Exception):\n    def __str__(self): return 5\nraise Odd()", "Odd")
-        self.fails("class Exits(Exception):\n    def __str__(self): raise SystemExit\nraise Exits()", "Exits")
-        self.fails("class Renders(Exception):\n    def _render_traceback_(self): return 7\nraise Renders()", "Renders")
-        self.fails("class Fails(Exception):\n    def _render_traceback_(self): 1/0\nraise Fails()", "Fails")
+        self.fails(
+            "class Exits(Exception):\n    def __str__(self): raise SystemExit\nraise Exits()",
+            "Exits",
+        )
+        self.fails(
+            "class Renders(Exception):\n    def _render_traceback_(self): return 7\nraise Renders()",
+            "Renders",
+        )
+        self.fails(
+            "class Fails(Exception):\n    def _render_traceback_(self): 1/0\nraise Fails()", "Fails"
+        )
         self.still_in_step()
 
     def test_an_error_value_that_is_no_string_becomes_one(self):
         self.assertEqual(self.fails("raise KeyError(5)", "KeyError")["evalue"], "5")
-        self.assertEqual(self.fails("raise ValueError(b'\\xff', None)", "ValueError")["evalue"], "(b'\\xff', None)")
+        self.assertEqual(
+            self.fails("raise ValueError(b'\\xff', None)", "ValueError")["evalue"],
+            "(b'\\xff', None)",
+        )
 
     def test_a_surrogate_in_an_error_does_not_break_the_frame(self):
         self.assertEqual(self.fails("raise ValueError('a\\udc80b')", "ValueError")["evalue"], "a?b")
@@ -208,7 +229,9 @@ class MagicsAndCommands(KernelCase):
     def test_capture_keeps_output_and_displays_from_the_wire(self):
         outcome = self.ok("%%capture got\nprint('hidden')\ndisplay(1)\n!echo shell\n2")
         self.assertEqual(outcome.events, [])
-        self.assertEqual(self.ok("print(got.stdout, len(got.outputs))").stdout, "hidden\nshell\n 2\n")
+        self.assertEqual(
+            self.ok("print(got.stdout, len(got.outputs))").stdout, "hidden\nshell\n 2\n"
+        )
 
     def test_a_shell_command_writes_to_the_streams_of_its_call_in_order(self):
         outcome = self.ok("print('one')\n!echo two; echo error >&2\nprint('three')")
@@ -221,8 +244,12 @@ class MagicsAndCommands(KernelCase):
         self.assertEqual(self.ok("!kill -9 $$\n_exit_code").result["data"]["text/plain"], "-9")
 
     def test_a_shell_command_takes_python_values(self):
-        self.assertEqual(self.ok("word = 'penguin'\n!echo {word} $word {1 + 1}").stdout, "penguin penguin 2\n")
-        self.assertEqual(self.ok("def f(inner):\n    get_ipython().system('echo {inner}')\nf(4)").stdout, "4\n")
+        self.assertEqual(
+            self.ok("word = 'penguin'\n!echo {word} $word {1 + 1}").stdout, "penguin penguin 2\n"
+        )
+        self.assertEqual(
+            self.ok("def f(inner):\n    get_ipython().system('echo {inner}')\nf(4)").stdout, "4\n"
+        )
 
     def test_what_a_shell_command_writes_can_be_assigned(self):
         self.ok("lines = !printf 'a\\nb\\n'; echo c >&2")
@@ -244,11 +271,18 @@ class MagicsAndCommands(KernelCase):
         self.assertEqual(len(outcome.stdout), 20_000_000)
 
     def test_a_subprocess_writes_to_the_streams_of_its_call(self):
-        outcome = self.ok("import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'print(5)']); print(6)")
+        outcome = self.ok(
+            "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'print(5)']); print(6)"
+        )
         self.assertEqual(outcome.stdout, "5\n6\n")
 
     def test_nothing_is_left_in_the_home_folder(self):
-        self.assertEqual(self.ok("import os; [n for n in os.listdir() if 'ipython' in n]").result["data"]["text/plain"], "[]")
+        self.assertEqual(
+            self.ok("import os; [n for n in os.listdir() if 'ipython' in n]").result["data"][
+                "text/plain"
+            ],
+            "[]",
+        )
 
 
 if __name__ == "__main__":

@@ -3,9 +3,8 @@
 import time
 import unittest
 
-from support import KernelCase
-
 from harness import Kernel
+from support import KernelCase
 
 
 class Threads(KernelCase):
@@ -35,7 +34,9 @@ class Threads(KernelCase):
         self.still_in_step(kernel)
 
     def test_a_thread_of_the_running_call_prints_in_it(self):
-        outcome = self.ok("import threading\nt = threading.Thread(target=print, args=('in thread',)); t.start(); t.join()")
+        outcome = self.ok(
+            "import threading\nt = threading.Thread(target=print, args=('in thread',)); t.start(); t.join()"
+        )
         self.assertEqual(outcome.stdout, "in thread\n")
 
     def test_a_thread_started_by_a_late_thread_is_late_too(self):
@@ -62,7 +63,9 @@ class Threads(KernelCase):
         self.assertEqual(self.ok("await asyncio.to_thread(print, 'y')").stdout, "y\n")
 
     def test_a_failing_thread_tells_on_standard_error_of_its_call(self):
-        outcome = self.ok("import threading\nt = threading.Thread(target=lambda: 1 / 0); t.start(); t.join()")
+        outcome = self.ok(
+            "import threading\nt = threading.Thread(target=lambda: 1 / 0); t.start(); t.join()"
+        )
         self.assertIn("ZeroDivisionError", outcome.stderr)
 
     def test_descriptors_of_ended_calls_are_given_back(self):
@@ -77,10 +80,14 @@ class Threads(KernelCase):
 
     def test_calls_beyond_the_kept_ones_lose_late_output_only(self):
         kernel = self.fresh()
-        kernel.run("import threading\nstop = threading.Event()\ndef work(): stop.wait(); print('x')")
+        kernel.run(
+            "import threading\nstop = threading.Event()\ndef work(): stop.wait(); print('x')"
+        )
         for _ in range(80):
             self.assertEqual(kernel.run("threading.Thread(target=work).start()").status, "ok")
-        self.assertEqual(kernel.run("stop.set()\nfor t in threading.enumerate()[1:]: t.join()").stdout, "")
+        self.assertEqual(
+            kernel.run("stop.set()\nfor t in threading.enumerate()[1:]: t.join()").stdout, ""
+        )
         self.still_in_step(kernel)
 
     def test_many_threads_printing_and_displaying_at_once_stay_in_step(self):
@@ -137,7 +144,9 @@ class Forks(KernelCase):
 
     def test_a_child_that_outlives_the_cell_disturbs_nothing(self):
         kernel = self.fresh()
-        kernel.run("import os, time\nif os.fork() == 0:\n    time.sleep(0.3); print('child done'); display(1)")
+        kernel.run(
+            "import os, time\nif os.fork() == 0:\n    time.sleep(0.3); print('child done'); display(1)"
+        )
         self.still_in_step(kernel)
         kernel.run("import time; time.sleep(0.6)")
         self.assertIn("child done", kernel.drain_late())
@@ -148,11 +157,15 @@ class Forks(KernelCase):
             "import os, threading\ndef work():\n    pid = os.fork()\n    if pid: os.waitpid(pid, 0)\n    else: print('thread child')\n"
             "t = threading.Thread(target=work); t.start(); t.join()"
         )
-        self.ok("import asyncio\nawait asyncio.sleep(0)\npid = os.fork()\nif pid: os.waitpid(pid, 0)")
+        self.ok(
+            "import asyncio\nawait asyncio.sleep(0)\npid = os.fork()\nif pid: os.waitpid(pid, 0)"
+        )
         self.still_in_step()
 
     def test_a_fork_bomb_of_one_level_stays_in_step(self):
-        self.ok("import os\nfor _ in range(5):\n    pid = os.fork()\n    if pid: os.waitpid(pid, 0)")
+        self.ok(
+            "import os\nfor _ in range(5):\n    pid = os.fork()\n    if pid: os.waitpid(pid, 0)"
+        )
         self.still_in_step()
 
     def test_multiprocessing_by_fork_uses_functions_of_cells(self):

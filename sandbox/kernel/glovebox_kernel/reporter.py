@@ -10,10 +10,10 @@ from .interrupt import Interrupts
 from .streams import flush_c_library
 from .wire import Channel
 
-__builtins__ = dict(vars(builtins))  # see wire.py
+globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
 
-class Session:
+class Reporter:
     """The channel, the calls and the interrupts of this process, and the messages they make."""
 
     def __init__(self, channel: Channel, calls: Calls, interrupts: Interrupts) -> None:
@@ -41,9 +41,7 @@ class Session:
             self._print(data)
             return
         _, transient = content.bundle(None, transient)
-        self._numbered(
-            {"type": kind, "data": data, "metadata": metadata, "transient": transient}
-        )
+        self._numbered({"type": kind, "data": data, "metadata": metadata, "transient": transient})
 
     def clear_output(self, wait: bool) -> None:
         """Sends the wish to clear the output of the call."""
@@ -56,9 +54,7 @@ class Session:
         if self.is_child:
             self._print(data)
             return
-        self._send(
-            {"type": "result", "execution_count": count, "data": data, "metadata": metadata}
-        )
+        self._send({"type": "result", "execution_count": count, "data": data, "metadata": metadata})
 
     def error(self, kind: object, value: object, entries: object) -> None:
         """Sends an error; in a forked child prints its traceback."""
@@ -119,22 +115,22 @@ class Session:
             self.calls.mine().out.text.write(f"{text}\n")
 
 
-_session: Session | None = None
+_reporter: Reporter | None = None
 
 
-def start(session_of_process: Session) -> None:
-    """Makes it the session of this process."""
-    global _session
-    _session = session_of_process
+def start(reporter_of_process: Reporter) -> None:
+    """Makes it the reporter of this process."""
+    global _reporter
+    _reporter = reporter_of_process
 
 
-def session() -> Session:
-    """The session of this process. Raises RuntimeError outside a kernel."""
-    if _session is None:
+def reporter() -> Reporter:
+    """The reporter of this process. Raises RuntimeError outside a kernel."""
+    if _reporter is None:
         raise RuntimeError("there is no Glovebox kernel in this process")
-    return _session
+    return _reporter
 
 
 def in_kernel() -> bool:
     """Whether this very process is a kernel, and not a fork of one."""
-    return _session is not None and not _session.is_child
+    return _reporter is not None and not _reporter.is_child
