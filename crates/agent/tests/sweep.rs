@@ -157,8 +157,21 @@ async fn inputs_leave_only_when_they_changed() {
     )
     .unwrap();
     fs_err::write(test.workspace.join("rewritten.csv"), "a,b\n").unwrap();
+    test.client
+        .put_bytes(&name("changed.py"), "1".into())
+        .await
+        .unwrap();
+    test.client
+        .put_bytes(&name("same.py"), "1".into())
+        .await
+        .unwrap();
+    fs_err::write(test.workspace.join("changed.py"), "2").unwrap();
     let swept = test.client.sweep(&Sweep::default()).await.unwrap();
     assert_eq!(names(&swept), ["changed.csv", "copy.csv"]);
+    assert_eq!(reasons(&swept)["same.py"], LeftOutReason::UnchangedInput);
+    assert_eq!(reasons(&swept)["changed.py"], LeftOutReason::TypeNotAllowed);
+    fs_err::remove_file(test.workspace.join("changed.py")).unwrap();
+    let swept = test.client.sweep(&Sweep::default()).await.unwrap();
     assert!(
         swept
             .left_out

@@ -20,7 +20,7 @@ use super::live::{KernelEnd, Live, end_of};
 use super::message::{FromKernel, Status, count};
 use super::wire::WireFault;
 use crate::lock::Locked;
-use crate::process::{Asked, Child, GRACE, Pace, Pipe, Sink, Taken, Workload, pipe};
+use crate::process::{Asked, Child, KERNEL_GRACE, Pace, Pipe, Sink, Taken, Workload, pipe};
 
 /// What a call works with.
 pub(crate) struct Call<'a> {
@@ -112,7 +112,7 @@ impl Call<'_> {
                 .with(|facts| facts.asked = Asked::Interrupt.max(facts.asked));
         }
         self.sink.set_pace(Pace::Hurry);
-        let kill_at = Instant::now() + GRACE;
+        let kill_at = Instant::now() + KERNEL_GRACE;
         child.signal(Signal::INT);
         sleep_until(Instant::now() + EARLY).await;
         if self.began.elapsed() < EARLY * 2 {
@@ -257,7 +257,7 @@ impl Call<'_> {
                 if ending {
                     // So that the next call finds a fresh kernel and not a dying one. One that
                     // does not go after all is found out by the next call.
-                    let _ = timeout(GRACE, end_of(&mut kernel.ended)).await;
+                    let _ = timeout(KERNEL_GRACE, end_of(&mut kernel.ended)).await;
                 }
                 return Some(CallEnd::Reply {
                     status,
@@ -319,7 +319,7 @@ impl Call<'_> {
 
 /// Waits for the end of a kernel that has closed its socket; one that lives on without is broken.
 async fn silence(ended: &mut watch::Receiver<Option<KernelEnd>>) -> CallEnd {
-    match timeout(GRACE, end_of(ended)).await {
+    match timeout(KERNEL_GRACE, end_of(ended)).await {
         Ok(end) => CallEnd::Died(end),
         Err(_) => CallEnd::Broken(WireFault::Closed),
     }

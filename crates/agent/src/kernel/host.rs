@@ -15,7 +15,9 @@ use super::late::Late;
 use super::live::{KernelEnd, KernelStartError, Live, Starting, end_of};
 use crate::error::ApiError;
 use crate::lock::Locked;
-use crate::process::{Asked, Child, Claim, GRACE, Registry, Sink, Workload, milliseconds_since};
+use crate::process::{
+    Asked, Child, Claim, KERNEL_GRACE, Registry, Sink, Workload, milliseconds_since,
+};
 use crate::reply::{self, Reply};
 
 /// How long a start may take when nobody names a limit.
@@ -364,7 +366,7 @@ impl KernelHost {
                 kernel.wire.send_shutdown().await.ok()?;
                 Some(end_of(&mut kernel.ended).await)
             };
-            if !matches!(timeout(GRACE, polite).await, Ok(Some(_))) {
+            if !matches!(timeout(KERNEL_GRACE, polite).await, Ok(Some(_))) {
                 self.workload.kill(&kernel.child);
             }
         }

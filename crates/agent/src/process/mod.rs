@@ -20,5 +20,9 @@ pub(crate) use run::{cancel, milliseconds_since, start, stdin};
 pub(crate) use sink::{Pace, Sink};
 pub(crate) use workload::Workload;
 
-/// How long an interrupt may take to help before the process is killed.
-pub(crate) const GRACE: std::time::Duration = std::time::Duration::from_secs(2);
+/// How long an interrupt may take to help a program before it is killed. With it a program is
+/// gone within a second of its limit, whatever it does.
+const PROGRAM_GRACE: std::time::Duration = std::time::Duration::from_millis(800);
+
+/// The same for a kernel: longer, because its variables are lost with it.
+pub(crate) const KERNEL_GRACE: std::time::Duration = std::time::Duration::from_secs(2);

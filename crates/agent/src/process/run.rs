@@ -21,7 +21,7 @@ use super::launch::check_env;
 use super::output::Taken;
 use super::workload::Tenant;
 use super::{
-    Asked, Child, Claim, Exit, GRACE, Launch, Pace, Pipe, Purpose, Registry, Running, Sink,
+    Asked, Child, Claim, Exit, Launch, PROGRAM_GRACE, Pace, Pipe, Purpose, Registry, Running, Sink,
     Workload, pipe,
 };
 use crate::error::ApiError;
@@ -219,7 +219,7 @@ impl Run {
             };
         }
         child.signal(Signal::INT);
-        let (exit, killed) = match timeout(GRACE, child.wait()).await {
+        let (exit, killed) = match timeout(PROGRAM_GRACE, child.wait()).await {
             Ok(exit) => (exit, false),
             Err(_) => {
                 self.workload.kill(child);

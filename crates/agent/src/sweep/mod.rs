@@ -58,10 +58,10 @@ pub(crate) fn sweep(
         left_out: FirstNames::new(MAX_LEFT_OUT),
         more_left_out: 0,
     };
-    for (name, file_type) in sorting.candidates(workspace) {
+    for (name, seen) in sorting.candidates(workspace, inputs) {
         let input = inputs.get(&name).copied();
-        match sorting.look_into(workspace, &name, file_type, input) {
-            Ok(found) => {
+        match sorting.look_into(workspace, &name, seen, input) {
+            Ok((file_type, found)) => {
                 sorting.bytes += found.bytes;
                 sorting.artifacts.push(Artifact {
                     name,
@@ -88,6 +88,9 @@ pub(crate) fn sweep(
     }
 }
 
+/// What a file is by its name, or why it stays if nothing else keeps it.
+type Seen = Result<FileType, LeftOutReason>;
+
 struct Sorting<'a> {
     request: &'a Sweep,
     artifacts: Vec<Artifact>,
@@ -105,19 +108,24 @@ impl Sorting<'_> {
     fn candidates(
         &mut self,
         workspace: &Workspace,
-    ) -> impl Iterator<Item = (FileName, FileType)> + use<> {
+        inputs: &HashMap<FileName, BodyDigest>,
+    ) -> impl Iterator<Item = (FileName, Seen)> + use<> {
         let mut candidates = FirstNames::new(MAX_CANDIDATES);
         let complete = walk(
             workspace,
             |folder| !folder.is_hidden(),
-            |entry| match self.seen_from_outside(&entry) {
-                Ok(None) => {}
-                Ok(Some(file_type)) => {
-                    if let Some(name) = candidates.insert(entry.name, file_type) {
-                        self.leave_out(name, LeftOutReason::TooManyFiles);
-                    }
+            |entry| {
+                let is_input = entry.kind == FileKind::File && inputs.contains_key(&entry.name);
+                let seen = match self.seen_from_outside(&entry) {
+                    Ok(None) => return,
+                    Ok(Some(file_type)) => Ok(file_type),
+                    // Of what was pushed in it is worth knowing whether it changed.
+                    Err(reason) if is_input => Err(reason),
+                    Err(reason) => return self.leave_out(entry.name, reason),
+                };
+                if let Some(name) = candidates.insert(entry.name, seen) {
+                    self.leave_out(name, LeftOutReason::TooManyFiles);
                 }
-                Err(reason) => self.leave_out(entry.name, reason),
             },
         );
         if !complete {
@@ -153,19 +161,20 @@ impl Sorting<'_> {
         &mut self,
         workspace: &Workspace,
         name: &FileName,
-        file_type: FileType,
+        seen: Seen,
         input: Option<BodyDigest>,
-    ) -> Result<Found, LeftOutReason> {
+    ) -> Result<(FileType, Found), LeftOutReason> {
         let (file, stat) = scan::open(workspace, name)?;
         let bytes = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
-        let fault = if self.artifacts.len() >= self.request.max_files as usize {
+        let fault = if let Err(reason) = seen {
+            Some(reason)
+        } else if self.artifacts.len() >= self.request.max_files as usize {
             Some(LeftOutReason::TooManyFiles)
         } else if self.bytes.saturating_add(bytes) > self.request.max_bytes {
             Some(LeftOutReason::TooManyBytes)
         } else {
             None
         };
-        // Of a file that was pushed in it is worth knowing whether it changed all the same.
         if let Some(reason) = fault
             && input.is_none()
         {
@@ -175,15 +184,15 @@ impl Sorting<'_> {
             return Err(LeftOutReason::TooManyBytes);
         }
         self.may_read -= bytes;
-        let found = scan(&file, &stat, file_type, input.is_some())?;
+        let found = scan(&file, &stat, seen.ok(), input.is_some())?;
         self.may_read = self.may_read.saturating_sub(found.bytes_besides);
         if input == Some(found.sha256) {
             return Err(LeftOutReason::UnchangedInput);
         }
-        match fault {
-            Some(reason) => Err(reason),
-            None if !found.agrees => Err(LeftOutReason::ContentMismatch),
-            None => Ok(found),
+        match (fault, seen) {
+            (Some(reason), _) | (None, Err(reason)) => Err(reason),
+            (None, Ok(_)) if !found.agrees => Err(LeftOutReason::ContentMismatch),
+            (None, Ok(file_type)) => Ok((file_type, found)),
         }
     }
 

@@ -44,20 +44,20 @@ pub(super) fn open(
     }
 }
 
-/// Reads a file, exactly as many bytes as it had when it was opened. `hash_all` goes on when the
-/// content is not what it should be already.
+/// Reads a file, exactly as many bytes as it had when it was opened. Without a type only its hash
+/// is of interest. `hash_all` goes on when the content is not what it should be already.
 pub(super) fn scan(
     file: &OwnedFd,
     before: &Stat,
-    file_type: FileType,
+    file_type: Option<FileType>,
     hash_all: bool,
 ) -> Result<Found, LeftOutReason> {
     let size = u64::try_from(before.st_size).unwrap_or(0);
-    let (container_agrees, bytes_besides) = match file_type.office_folder() {
+    let (container_agrees, bytes_besides) = match file_type.and_then(FileType::office_folder) {
         Some(folder) => office::holds(file, size, folder),
         None => (true, 0),
     };
-    let mut check = Check::new(file_type);
+    let mut check = file_type.map(Check::new);
     let mut hash = Context::new(&SHA256);
     let mut buffer = vec![0; READ_BYTES];
     let mut bytes = 0;
@@ -68,7 +68,9 @@ pub(super) fn scan(
             Ok(0) => return Err(LeftOutReason::Changed),
             Ok(read) => {
                 hash.update(&buffer[..read]);
-                agrees = agrees && check.update(&buffer[..read]);
+                if let Some(check) = &mut check {
+                    agrees = agrees && check.update(&buffer[..read]);
+                }
                 bytes += read as u64;
             }
             Err(Errno::INTR) => {}
@@ -84,7 +86,7 @@ pub(super) fn scan(
     Ok(Found {
         bytes,
         sha256: digest(hash),
-        agrees: agrees && check.finish(),
+        agrees: agrees && check.is_none_or(Check::finish),
         bytes_besides,
     })
 }
