@@ -1,7 +1,10 @@
 """Code, results, errors, magics and shell commands."""
 
+import shutil
+import tempfile
 import unittest
 
+from harness import Kernel
 from support import KernelCase
 
 
@@ -85,6 +88,18 @@ class Running(KernelCase):
     def test_modules_of_the_working_folder_can_be_imported(self):
         self.ok("open('mine.py', 'w').write('value = 5')")
         self.assertEqual(self.ok("import mine; mine.value").result["data"]["text/plain"], "5")
+
+    def test_files_of_the_working_folder_cannot_stop_the_start(self):
+        folder = tempfile.mkdtemp(prefix="kernel-test-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        for name in ("json", "warnings", "random", "IPython", "traitlets", "inspect", "bdb"):
+            with open(f"{folder}/{name}.py", "w", encoding="ascii") as file:
+                file.write("raise SystemError('the wrong module')")
+        kernel = Kernel(folder)
+        self.addCleanup(kernel.stop)
+        self.still_in_step(kernel)
+        self.assertEqual(kernel.run("1 / 0").error["ename"], "ZeroDivisionError")
+        self.assertEqual(kernel.run("import random").status, "error")
 
 
 class Errors(KernelCase):
