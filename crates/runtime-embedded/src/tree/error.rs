@@ -113,6 +113,8 @@ pub enum SetupError {
     },
 }
 
+const MAKE_ROOM: &str = "Make room: a tree takes about 600 MB, and pip as much again for a moment.";
+
 impl SetupError {
     /// What to do about it, as one or two sentences for a person.
     #[must_use]
@@ -126,6 +128,9 @@ impl SetupError {
                 "The package index served other files than the locked ones. Check where pip is told to \
                 look (`pip config list`); nothing of it was kept."
                     .into()
+            }
+            Self::Packages { output, .. } if output.contains("No space left on device") => {
+                MAKE_ROOM.into()
             }
             Self::Packages { .. } => "Packages come from the Python package index once, at set-up. Check the \
                 network and pip's settings (`pip config list`; PIP_INDEX_URL, PIP_CERT and the proxy \
@@ -147,7 +152,7 @@ impl SetupError {
                 "This is a fault of Glovebox or of this Python; try another Python.".into()
             }
             Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                "Make room: a tree takes about 600 MB.".into()
+                MAKE_ROOM.into()
             }
             Self::File { .. } => "See that the data folder can be written by this user.".into(),
             Self::Changed { tree, .. } => format!(

@@ -42,17 +42,24 @@ const REQUIRED: [(&[&str], &str); 10] = [
 const OUTLINE_EMOJI: [&str; 3] = ["Symbola_hint.ttf", "Symbola.ttf", "Symbola.otf"];
 
 /// Copied where the machine has them.
-const OPTIONAL: [&str; 4] = [
+const OPTIONAL: [&str; 6] = [
     "DejaVuSerif-Bold.ttf",
     "DejaVuSans-Oblique.ttf",
     "DejaVuSans-BoldOblique.ttf",
     "DejaVuSerif-Italic.ttf",
+    // The only TrueType outlines of Korean: the fallback font has none.
+    "NanumGothic.ttf",
+    "NanumGothicBold.ttf",
 ];
 
 /// Copies the fonts, each to the path it has on the host.
 pub(crate) fn install(tree: &Path) -> Result<(), SetupError> {
+    install_from(&FOLDERS, tree)
+}
+
+fn install_from(folders: &[&str], tree: &Path) -> Result<(), SetupError> {
     let mut present = HashMap::new();
-    for folder in FOLDERS {
+    for folder in folders {
         list(Path::new(folder), &mut present);
     }
     let mut missing: (Vec<String>, Vec<String>) = Default::default();
@@ -155,6 +162,24 @@ fn names_version(font: &mut [u8]) -> Option<&mut [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn missing_fonts_are_named_with_the_packages_that_hold_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("DejaVuSans.ttf"), "").unwrap();
+        let error = install_from(&[folder.path().to_str().unwrap()], tree.path()).unwrap_err();
+        assert!(
+            error.to_string().contains("NotoSansCJK-Regular.ttc"),
+            "{error}"
+        );
+        assert!(!error.to_string().contains("DejaVuSans.ttf"), "{error}");
+        assert_eq!(
+            error.fix(),
+            "On Debian and Ubuntu: `apt-get install fonts-dejavu-core fonts-noto-cjk \
+             fonts-noto-color-emoji fonts-symbola fonts-droid-fallback`."
+        );
+    }
 
     #[test]
     fn the_version_of_glyph_names_is_found_by_the_table_list() {
