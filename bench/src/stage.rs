@@ -45,7 +45,10 @@ impl Stage {
     /// # Errors
     /// When a tree or a program is missing, or boxes cannot be made here.
     pub(crate) async fn open(programs: &Path, data: &Path, search: Vec<PathBuf>) -> Result<Self> {
-        let data = &fs_err::canonicalize(data)?;
+        let (programs, data) = (
+            fs_err::canonicalize(programs)?,
+            &fs_err::canonicalize(data)?,
+        );
         let setup = Setup {
             data: data.into(),
             programs: Programs {
