@@ -23,7 +23,9 @@ MAX_TRACEBACK_CHARACTERS = 1024 * 1024
 """Longest traceback, all its entries together."""
 
 _MAX_DEPTH = 100
-_MAX_INTEGER_BITS = 10_000
+_MAX_CELL_NUMBER = 2**31
+_MAX_NUMBER_BITS = 63
+_MAX_TEXT_BITS = 10_000
 
 
 def safe_text(value: object) -> str:
@@ -43,8 +45,7 @@ def plain(value: object, depth: int = 0) -> Any:
     if value is None or kind is bool or kind is str:
         return value
     if kind is int:
-        small = value.bit_length() <= _MAX_INTEGER_BITS  # type: ignore[attr-defined]
-        return value if small else "<a number too long to send>"
+        return _whole_number(value)  # type: ignore[arg-type]
     if kind is float:
         return value if isfinite(value) else None  # type: ignore[arg-type]
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -58,6 +59,20 @@ def plain(value: object, depth: int = 0) -> Any:
     if isinstance(value, str):
         return str.__str__(value)
     return _number_or_text(value)
+
+
+def _whole_number(value: int) -> int | str:
+    """The number, or its digits: readers of JSON refuse or round what is longer."""
+    bits = value.bit_length()
+    if bits <= _MAX_NUMBER_BITS:
+        return value
+    return str(value) if bits <= _MAX_TEXT_BITS else "<a number too long to send>"
+
+
+def cell_number(count: object) -> int:
+    """The number of a cell, which user code can set to anything."""
+    small = isinstance(count, int) and 0 <= count <= _MAX_CELL_NUMBER
+    return int(count) if small else 0  # type: ignore[call-overload]
 
 
 def _number_or_text(value: Any) -> Any:

@@ -48,13 +48,20 @@ class Reporter:
         if not self.is_child:
             self._numbered({"type": "clear_output", "wait": wait})
 
-    def result(self, count: int, data: object, metadata: object) -> None:
+    def result(self, count: object, data: object, metadata: object) -> None:
         """Sends the value of a cell; in a forked child prints its text."""
         data, metadata = content.bundle(data, metadata)
         if self.is_child:
             self._print(data)
             return
-        self._send({"type": "result", "execution_count": count, "data": data, "metadata": metadata})
+        self._send(
+            {
+                "type": "result",
+                "execution_count": content.cell_number(count),
+                "data": data,
+                "metadata": metadata,
+            }
+        )
 
     def error(self, kind: object, value: object, entries: object) -> None:
         """Sends an error; in a forked child prints its traceback."""
@@ -75,22 +82,21 @@ class Reporter:
         self._reported = False
         self.calls.begin(execution, *self.channel.take_descriptors())
 
-    def reply(self, execution: str, failure: BaseException | None, count: int) -> None:
+    def reply(self, execution: str, failure: BaseException | None, count: object) -> None:
         """Ends a call. A failure that no error message told of gets one first."""
         if failure is not None and not self._reported:
             text = content.safe_text(failure)
             self.error(type(failure), text, [f"{type(failure).__name__}: {text}"])
         self.flush()
-        self.channel.send(
-            {
-                "type": "reply",
-                "id": execution,
-                "status": "ok" if failure is None else "error",
-                "execution_count": count,
-                # The agent then waits for the end, so that the next call finds a fresh kernel.
-                "ending": self.exit_status is not None,
-            }
-        )
+        message: dict[str, Any] = {
+            "type": "reply",
+            "id": execution,
+            "status": "ok" if failure is None else "error",
+            "execution_count": content.cell_number(count),
+        }
+        if self.exit_status is not None:
+            message["ending"] = True
+        self.channel.send(message)
 
     def flush(self) -> None:
         """Brings everything printed so far by this thread's call to its descriptors."""

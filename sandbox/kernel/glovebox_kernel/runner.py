@@ -67,12 +67,10 @@ class Runner:
         self._tidy()
         reporter.reply(execution, failure, self._count(result))
 
-    def _count(self, result: Any) -> int:
+    def _count(self, result: Any) -> object:
         """The number of the cell: of the one before if it had none of its own."""
         count = getattr(result, "execution_count", None)
-        if type(count) is not int:
-            count = self._shell.execution_count - 1
-        return count
+        return self._shell.execution_count - 1 if count is None else count
 
     def _tidy(self) -> None:
         """Undoes what code or an interrupt may have left in the way of the next call."""

@@ -76,6 +76,15 @@ class Breaks(KernelCase):
         kernel.run("type(get_ipython()).showtraceback = lambda *a, **k: 1 / 0")
         self.assertEqual(kernel.run("1 / 0").reply["type"], "reply")
 
+    def test_numbers_that_readers_of_json_refuse(self):
+        self.kernel.run("get_ipython().execution_count = 10 ** 400")
+        self.assertEqual(self.kernel.run("7").reply["execution_count"], 0)
+        outcome = self.kernel.run(
+            "display({'application/json': [2**62, 2**64, -2**70, 10**5000]}, raw=True)"
+        )
+        numbers = outcome.all("display")[0]["data"]["application/json"]
+        self.assertEqual(numbers[:3], [2**62, str(2**64), str(-(2**70))])
+
     def test_trace_functions_and_recursion_limits(self):
         self.ok("import sys\ndef trace(*a): raise ValueError('trace')\nsys.setrecursionlimit(120)")
         self.still_in_step()

@@ -203,6 +203,7 @@ class Exit(KernelCase):
                 kernel = self.fresh()
                 outcome = kernel.run(f"print('a')\n{code}\nprint('b')" if "(" in code else code)
                 self.assertEqual(outcome.status, "ok")
+                self.assertIs(outcome.reply["ending"], True)
                 self.assertNotIn("b", outcome.stdout)
                 self.assertEqual(kernel.process.wait(10), status)
 
