@@ -10,6 +10,7 @@
 //! leads out, no path of the host. Its own Python runs for the first time inside it, confined.
 
 mod command;
+mod compile;
 mod confined;
 mod copy;
 mod elf;
@@ -24,6 +25,7 @@ mod progress;
 mod python;
 mod root;
 mod seal;
+mod settle;
 mod store;
 mod system;
 mod tools;
@@ -90,12 +92,13 @@ impl Setup {
         let office = ensure_office(&store, progress)?;
         let layer = layer::ensure(
             &self.programs,
+            &root,
             &Store::open(self.data.join(LAYERS))?,
             progress,
         )?;
         let mut layers = vec![format!("{LAYERS}/{layer}")];
         layers.extend(office.map(|name| format!("{TREES}/{name}")));
-        layers.push(format!("{TREES}/{root}"));
+        layers.push(format!("{TREES}/{}", root.tree));
         Ok(Trees { layers })
     }
 }

@@ -1,17 +1,20 @@
 //! The runtime layer: Glovebox's own part of a sandbox, laid over the root tree.
 //!
 //! It is small and comes with the program, so it is made whenever the one at hand is not of
-//! these parts. Python files are embedded by the build script.
+//! these parts. Python files are embedded by the build script, and compiled for the interpreter
+//! of the root tree.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
+use super::compile;
 use super::copy;
 use super::error::{SetupError, file};
 use super::manifest;
 use super::progress::{Progress, Step};
+use super::root::Ready;
+use super::settle;
 use super::store::{FileIdentity, Store};
 
 include!(concat!(env!("OUT_DIR"), "/embedded_python.rs"));
@@ -33,12 +36,15 @@ struct Record {
     embedded: String,
     agent: FileIdentity,
     exec: FileIdentity,
+    /// The root tree that the Python files are compiled for.
+    root: String,
     layer: String,
 }
 
 /// Makes sure of the layer of these programs and gives its name in the store.
 pub(crate) fn ensure(
     programs: &Programs,
+    root: &Ready,
     store: &Store,
     progress: &mut dyn Progress,
 ) -> Result<String, SetupError> {
@@ -49,6 +55,7 @@ pub(crate) fn ensure(
     let known: Option<Record> = store.recall(RECORD);
     if let Some(known) = known
         && (&known.embedded, &known.agent, &known.exec) == (&embedded, &agent, &exec)
+        && known.root == root.tree
         && store.tree(&known.layer).exists()
         && store.tree(&known.layer).looks_untouched()?
     {
@@ -59,6 +66,7 @@ pub(crate) fn ensure(
         manifest::hash_file(&programs.agent).map_err(&failed)?,
         manifest::hash_file(&programs.exec).map_err(&failed)?,
         embedded.clone(),
+        root.tree.clone(),
     ];
     let layer = format!(
         "runtime-{}",
@@ -73,22 +81,7 @@ pub(crate) fn ensure(
         }
     } else {
         let unfinished = store.begin(&layer, &lock)?;
-        let home = unfinished.path.join("opt/glovebox");
-        // Readable for all: the overlay reads on behalf of the pod's id, which does not own the
-        // file when root set it up. Landlock keeps the workload from it.
-        for (from, name, mode) in [
-            (&programs.agent, "glovebox-agent", 0o755),
-            (&programs.exec, "glovebox-exec", 0o755),
-        ] {
-            let to = home.join("bin").join(name);
-            copy::file(from, &to)
-                .and_then(|()| copy::set_mode(&to, mode))
-                .map_err(&failed)?;
-        }
-        for (path, content) in EMBEDDED {
-            copy::text(&home.join("lib").join(path), content).map_err(&failed)?;
-        }
-        settle_folders(&unfinished.path)?;
+        fill(programs, root, &unfinished.path)?;
         store.finish(unfinished, &layer, &lock)?;
     }
     store.remember(
@@ -97,11 +90,38 @@ pub(crate) fn ensure(
             embedded,
             agent,
             exec,
+            root: root.tree.clone(),
             layer: layer.clone(),
         },
         &lock,
     )?;
     Ok(layer)
+}
+
+/// Puts everything into an empty layer.
+fn fill(programs: &Programs, root: &Ready, layer: &Path) -> Result<(), SetupError> {
+    let failed = file(DOING);
+    let home = layer.join("opt/glovebox");
+    // Readable for all: the overlay reads on behalf of the pod's id, which does not own the
+    // file when root set it up. Landlock keeps the workload from it.
+    for (from, name) in [
+        (&programs.agent, "glovebox-agent"),
+        (&programs.exec, "glovebox-exec"),
+    ] {
+        let to = home.join("bin").join(name);
+        copy::file(from, &to)
+            .and_then(|()| copy::set_mode(&to, 0o755))
+            .map_err(&failed)?;
+    }
+    for (path, content) in EMBEDDED {
+        copy::text(&home.join("lib").join(path), content).map_err(&failed)?;
+    }
+    // Where the interpreter is gone, each kernel's start compiles them anew: some milliseconds,
+    // and nothing else.
+    if root.interpreter.is_file() {
+        compile::below(&root.interpreter, layer, &home.join("lib"))?;
+    }
+    settle::everything(layer)
 }
 
 fn embedded_hash() -> String {
@@ -112,25 +132,21 @@ fn embedded_hash() -> String {
     manifest::hash_bytes(all.as_bytes())
 }
 
-/// Folders can be passed through by all, whatever this process's own mask.
-fn settle_folders(folder: &std::path::Path) -> Result<(), SetupError> {
-    let failed = file(DOING);
-    copy::set_mode(folder, 0o755).map_err(&failed)?;
-    for entry in fs::read_dir(folder).map_err(&failed)? {
-        let entry = entry.map_err(&failed)?;
-        if entry.file_type().map_err(&failed)?.is_dir() {
-            settle_folders(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
+    use fs_err as fs;
+
     use super::*;
     use crate::tree::progress::Silent;
+
+    fn root(tree: &str) -> Ready {
+        Ready {
+            tree: tree.into(),
+            interpreter: "/usr/bin/python3".into(),
+        }
+    }
 
     #[test]
     fn another_agent_makes_another_layer_and_the_same_one_none() {
@@ -142,8 +158,11 @@ mod tests {
         fs::write(&programs.agent, "1").unwrap();
         fs::write(&programs.exec, "2").unwrap();
         let store = Store::open(data.path().join("layers")).unwrap();
-        let first = ensure(&programs, &store, &mut Silent).unwrap();
-        assert_eq!(ensure(&programs, &store, &mut Silent).unwrap(), first);
+        let first = ensure(&programs, &root("root-1"), &store, &mut Silent).unwrap();
+        assert_eq!(
+            ensure(&programs, &root("root-1"), &store, &mut Silent).unwrap(),
+            first
+        );
         let helper = store
             .tree(&first)
             .tree
@@ -153,8 +172,19 @@ mod tests {
             0o755
         );
 
+        let compiled = store
+            .tree(&first)
+            .tree
+            .join("opt/glovebox/lib/glovebox_kernel/__pycache__");
+        assert!(fs::read_dir(compiled).unwrap().count() > 0);
+
+        let other = ensure(&programs, &root("root-2"), &store, &mut Silent).unwrap();
+        assert_ne!(other, first, "compiled for another interpreter");
         fs::write(&programs.agent, "other").unwrap();
-        assert_ne!(ensure(&programs, &store, &mut Silent).unwrap(), first);
+        assert_ne!(
+            ensure(&programs, &root("root-1"), &store, &mut Silent).unwrap(),
+            first
+        );
     }
 
     #[test]
@@ -167,7 +197,7 @@ mod tests {
         fs::write(&programs.agent, "1").unwrap();
         fs::write(&programs.exec, "2").unwrap();
         let store = Store::open(data.path().join("layers")).unwrap();
-        let layer = ensure(&programs, &store, &mut Silent).unwrap();
+        let layer = ensure(&programs, &root("root-1"), &store, &mut Silent).unwrap();
         fs::write(
             store
                 .tree(&layer)
@@ -176,7 +206,7 @@ mod tests {
             "9",
         )
         .unwrap();
-        let error = ensure(&programs, &store, &mut Silent).unwrap_err();
+        let error = ensure(&programs, &root("root-1"), &store, &mut Silent).unwrap_err();
         assert!(
             error
                 .to_string()

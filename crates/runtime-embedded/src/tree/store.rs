@@ -195,6 +195,10 @@ impl FileIdentity {
         })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether another file is there now in its place. One that is gone has not been replaced.
     pub(crate) fn is_replaced(&self) -> bool {
         Self::of(&self.path).is_ok_and(|now| now != *self)
