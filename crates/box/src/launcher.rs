@@ -6,8 +6,8 @@
 //! namespace: when it dies, for whatever reason, the kernel ends every box with it.
 
 mod boxes;
-mod ids;
-mod inner;
+pub(crate) mod ids;
+pub(crate) mod inner;
 mod line;
 pub(crate) mod machine;
 mod outer;
@@ -16,13 +16,24 @@ mod serve;
 pub(crate) mod slots;
 pub(crate) mod subordinate;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub use subordinate::{Range, SubordinateError};
 
-/// Runs the launcher on the control socket that this program was started with as its standard
-/// input, until that is closed. The status says whether nothing was left behind.
+/// Runs the launcher with what comes after its own name.
+///
+/// Without arguments it serves the control socket that it was started with as its standard input,
+/// until that is closed; the status says whether nothing was left behind. With `--try` it tries
+/// what a box needs and prints what it found, for [`crate::probe`].
 #[must_use]
-pub fn run() -> ExitCode {
-    outer::run()
+pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    match arguments.next() {
+        None => outer::run(),
+        Some(word) if word == "--try" => crate::probe::trial::run(arguments),
+        Some(_) => {
+            outer::say("this program is started by Glovebox and takes no arguments");
+            ExitCode::FAILURE
+        }
+    }
 }

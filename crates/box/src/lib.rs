@@ -13,5 +13,6 @@ pub mod launcher;
 pub mod mutation;
 mod policy;
 pub mod prepare;
+pub mod probe;
 mod sys;
 pub mod weakness;

@@ -1,4 +1,5 @@
 //! How the exec helper says that a start failed, and which program it takes.
+#![cfg(test)]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! From the making of a box to its end, however it comes: nothing is left behind.
+#![cfg(test)]
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! Every limit of a box holds against code that tries to pass it, and the agent goes on
 //! answering.
+#![cfg(test)]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! The same box for an ordinary user, with and without subordinate ids.
+#![cfg(test)]
 
 mod support;
 

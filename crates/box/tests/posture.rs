@@ -1,4 +1,5 @@
 //! What a fresh box looks like from inside, exactly: for the agent and for a workload.
+#![cfg(test)]
 
 mod support;
 

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    glovebox_box::launcher::run()
+    glovebox_box::launcher::run(std::env::args_os().skip(1))
 }

@@ -272,7 +272,7 @@ fn start(
 
 /// What the host's `/proc` calls a process of ours. Its numbers are not the pod's, and the
 /// description of the descriptor is written for whoever mounted `/proc`.
-fn host_pid(process: &Cloned) -> Result<i32, Fault> {
+pub(crate) fn host_pid(process: &Cloned) -> Result<i32, Fault> {
     let doing = "finding the box's first process";
     let path = format!("/proc/self/fdinfo/{}", process.pidfd.as_raw_fd());
     let text = fs_err::read_to_string(path).map_err(|error| Fault::failed(doing, error))?;

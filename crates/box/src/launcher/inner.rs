@@ -112,6 +112,11 @@ fn released(lifeline: &OwnedFd) -> rustix::io::Result<bool> {
     }
 }
 
+/// Becomes id 0 of the pod, whether or not it has more ids than that one.
+pub(crate) fn become_first_id() -> rustix::io::Result<()> {
+    take_ids(false)
+}
+
 /// Becomes id 0 of the pod. With one id for all, groups of the user cannot be left: the kernel
 /// allows that only to those who may map groups.
 fn take_ids(may_leave_groups: bool) -> rustix::io::Result<()> {

@@ -3,13 +3,23 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
+// The structure has short fields for what the C library defines as integers.
+const WRITE_LOCK: libc::c_short = 1;
+const UNLOCK: libc::c_short = 2;
+const FROM_START: libc::c_short = 0;
+const _: () = assert!(
+    WRITE_LOCK as libc::c_int == libc::F_WRLCK
+        && UNLOCK as libc::c_int == libc::F_UNLCK
+        && FROM_START as libc::c_int == libc::SEEK_SET
+);
+
 /// Locks byte `at` of a file for this open file description alone. Says `false` when another one
 /// holds it. Closing the last descriptor of the description lets it go.
 ///
 /// # Errors
 /// What `fcntl` says otherwise.
 pub(crate) fn lock_byte(file: BorrowedFd<'_>, at: u32) -> io::Result<bool> {
-    change(file, at, libc::F_WRLCK)
+    change(file, at, WRITE_LOCK)
 }
 
 /// Lets byte `at` go.
@@ -17,14 +27,14 @@ pub(crate) fn lock_byte(file: BorrowedFd<'_>, at: u32) -> io::Result<bool> {
 /// # Errors
 /// What `fcntl` says.
 pub(crate) fn unlock_byte(file: BorrowedFd<'_>, at: u32) -> io::Result<()> {
-    change(file, at, libc::F_UNLCK).map(drop)
+    change(file, at, UNLOCK).map(drop)
 }
 
-fn change(file: BorrowedFd<'_>, at: u32, kind: libc::c_int) -> io::Result<bool> {
+fn change(file: BorrowedFd<'_>, at: u32, kind: libc::c_short) -> io::Result<bool> {
     // SAFETY: all fields are integers, for which zero is a valid value.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = kind as libc::c_short;
-    lock.l_whence = libc::SEEK_SET as libc::c_short;
+    lock.l_type = kind;
+    lock.l_whence = FROM_START;
     lock.l_start = libc::off_t::from(at);
     lock.l_len = 1;
     // SAFETY: `lock` outlives the call, which only reads it.

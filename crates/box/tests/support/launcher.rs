@@ -69,7 +69,7 @@ impl Ids {
     pub(crate) fn take() -> Self {
         for number in 1..1000 {
             let path = format!("/tmp/glovebox-test-range-{number}.lock");
-            let lock = File::create(path).unwrap();
+            let lock = fs_err::File::create(path).unwrap().into_parts().0;
             if lock.try_lock().is_ok() {
                 let start = DEFAULT_ROOT_RANGE_START + number * 65_536;
                 return Self {

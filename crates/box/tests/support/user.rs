@@ -1,6 +1,5 @@
 //! Ordinary users to run a launcher as: one with subordinate ids, one without. Needs root.
 
-use std::fs::File;
 use std::process::Command;
 
 use glovebox_box::prepare;
@@ -18,7 +17,7 @@ const NOBODY_KNOWN: User = User {
 
 /// A user with a range of subordinate ids and prepared control groups.
 pub(crate) fn with_range() -> User {
-    let lock = File::create("/tmp/glovebox-test-user.lock").unwrap();
+    let lock = fs_err::File::create("/tmp/glovebox-test-user.lock").unwrap();
     lock.lock().unwrap();
     if id("-u").is_none() {
         let made = Command::new("/usr/sbin/useradd")

@@ -1,0 +1,95 @@
+//! What the doctor finds on this machine, for root and for ordinary users.
+
+#![cfg(test)]
+
+mod support;
+
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
+use glovebox_box::probe::{self, Status, Trials};
+use glovebox_box::weakness::Weakness;
+use support::launcher::{Launcher, User};
+use support::{tree, user};
+
+const LAUNCHER: &str = env!("CARGO_BIN_EXE_glovebox-launcher");
+
+fn tried_as(user: User) -> Trials {
+    let output = Command::new(LAUNCHER)
+        .arg("--try")
+        .uid(user.uid)
+        .gid(user.gid)
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn what_works_in_tests_is_found_to_work() {
+    let data = tree::data();
+    let found = probe::run(
+        Path::new(LAUNCHER),
+        Some(data.path()),
+        DEFAULT_ROOT_RANGE_START,
+    );
+    let failed: Vec<_> = found
+        .unwrap()
+        .into_iter()
+        .filter(|check| check.status == Status::Fail)
+        .collect();
+    assert_eq!(failed, []);
+}
+
+#[test]
+fn an_ordinary_user_is_told_about_ids_and_control_groups() {
+    let ranged = tried_as(user::with_range());
+    assert!(ranged.two_ids);
+    assert_eq!(ranged.groups.missing, []);
+    assert!(
+        ranged.steps.iter().all(|step| step.error.is_none()),
+        "{ranged:?}"
+    );
+    let unprepared = User {
+        uid: 64_124,
+        gid: 64_124,
+    };
+    let plain = tried_as(unprepared);
+    assert!(!plain.two_ids);
+    assert!(
+        plain.steps.iter().all(|step| step.error.is_none()),
+        "{plain:?}"
+    );
+    let missing: Vec<_> = plain.groups.missing.iter().map(|(w, _)| *w).collect();
+    for weakness in [
+        Weakness::MemoryLimit,
+        Weakness::ProcessLimit,
+        Weakness::CpuLimit,
+    ] {
+        assert!(missing.contains(&weakness), "{missing:?}");
+    }
+}
+
+#[test]
+fn a_user_without_control_groups_is_refused_by_name_until_that_is_accepted() {
+    let user = User {
+        uid: 64_125,
+        gid: 64_125,
+    };
+    let data = tree::data();
+    std::os::unix::fs::chown(data.path(), Some(user.uid), Some(user.gid)).unwrap();
+    let fault = Launcher::start_as(data.path(), Some(user), &[])
+        .err()
+        .unwrap();
+    assert!(fault.to_string().contains("-limit"), "{fault:?}");
+    assert!(fault.fix.unwrap().contains("--accept-weaker="));
+    let all = Weakness::ALL;
+    let mut launcher = Launcher::start_as(data.path(), Some(user), &all).unwrap();
+    assert_eq!(launcher.facts.cgroup_version, 0);
+    assert!(launcher.facts.weaker.contains(&Weakness::MemoryLimit));
+    let facts = launcher.create(support::launcher::spec()).unwrap();
+    let ran = support::launcher::run(&facts, &["true"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(launcher.close().success());
+}

@@ -1,0 +1,322 @@
+//! The walls around a workload, each tried from inside with something that must work beside what
+//! must not: system calls, socket families, files, signals, descriptors.
+
+#![cfg(test)]
+
+mod support;
+
+use glovebox_box::control::BoxFacts;
+use support::launcher::{Launcher, Ran, run, spec};
+use support::tree;
+
+/// What every probe begins with: a raw system call that says what came of it.
+const PRELUDE: &str = "
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+def call(number, *arguments):
+    ctypes.set_errno(0)
+    result = libc.syscall(ctypes.c_long(number), *[
+        a if isinstance(a, bytes) or a is None else ctypes.c_ulong(a & (2**64 - 1)) for a in arguments])
+    return 'ok' if result >= 0 else errno.errorcode[ctypes.get_errno()]
+";
+
+fn probe(facts: &BoxFacts, code: &str) -> Ran {
+    run(facts, &["python3", "-c", &format!("{PRELUDE}{code}")])
+}
+
+fn in_box(check: impl FnOnce(&BoxFacts)) {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let facts = launcher.create(spec()).unwrap();
+    check(&facts);
+    assert!(launcher.close().success());
+}
+
+/// Numbers of this processor, because a probe calls by number.
+fn numbers(names: &[(&str, libc::c_long)]) -> String {
+    let pairs: Vec<_> = names
+        .iter()
+        .map(|(name, number)| format!("({name:?}, {number})"))
+        .collect();
+    format!("[{}]", pairs.join(", "))
+}
+
+#[test]
+fn calls_that_no_workload_has_do_not_exist() {
+    let refused = numbers(&[
+        ("unshare", libc::SYS_unshare),
+        ("setns", libc::SYS_setns),
+        ("clone3", libc::SYS_clone3),
+        ("mount", libc::SYS_mount),
+        ("umount2", libc::SYS_umount2),
+        ("pivot_root", libc::SYS_pivot_root),
+        ("chroot", libc::SYS_chroot),
+        ("fsopen", libc::SYS_fsopen),
+        ("fsmount", libc::SYS_fsmount),
+        ("open_tree", libc::SYS_open_tree),
+        ("move_mount", libc::SYS_move_mount),
+        ("mount_setattr", libc::SYS_mount_setattr),
+        ("ptrace", libc::SYS_ptrace),
+        ("process_vm_readv", libc::SYS_process_vm_readv),
+        ("process_vm_writev", libc::SYS_process_vm_writev),
+        ("pidfd_getfd", libc::SYS_pidfd_getfd),
+        ("kcmp", libc::SYS_kcmp),
+        ("process_madvise", libc::SYS_process_madvise),
+        ("bpf", libc::SYS_bpf),
+        ("perf_event_open", libc::SYS_perf_event_open),
+        ("userfaultfd", libc::SYS_userfaultfd),
+        ("io_uring_setup", libc::SYS_io_uring_setup),
+        ("io_uring_enter", libc::SYS_io_uring_enter),
+        ("keyctl", libc::SYS_keyctl),
+        ("add_key", libc::SYS_add_key),
+        ("request_key", libc::SYS_request_key),
+        ("kexec_load", libc::SYS_kexec_load),
+        ("init_module", libc::SYS_init_module),
+        ("finit_module", libc::SYS_finit_module),
+        ("open_by_handle_at", libc::SYS_open_by_handle_at),
+        ("name_to_handle_at", libc::SYS_name_to_handle_at),
+        ("quotactl", libc::SYS_quotactl),
+        ("acct", libc::SYS_acct),
+        ("swapon", libc::SYS_swapon),
+        ("reboot", libc::SYS_reboot),
+        ("settimeofday", libc::SYS_settimeofday),
+        ("clock_settime", libc::SYS_clock_settime),
+        ("fanotify_init", libc::SYS_fanotify_init),
+        ("splice", libc::SYS_splice),
+        ("vmsplice", libc::SYS_vmsplice),
+        ("tee", libc::SYS_tee),
+        ("syslog", libc::SYS_syslog),
+        ("setresuid", libc::SYS_setresuid),
+        ("capset", libc::SYS_capset),
+        ("seccomp", libc::SYS_seccomp),
+        ("shmget", libc::SYS_shmget),
+        ("msgget", libc::SYS_msgget),
+        ("mq_open", libc::SYS_mq_open),
+        ("memfd_secret", 447),
+        ("unknown", 4000),
+    ]);
+    in_box(|facts| {
+        let ran = probe(
+            facts,
+            &format!(
+                "print([name for name, number in {refused} if call(number, 0, 0, 0, 0, 0, 0) != 'ENOSYS'])\nprint(call({}))",
+                libc::SYS_getpid
+            ),
+        );
+        assert_eq!(ran.stdout, "[]\nok\n", "{ran:?}");
+    });
+}
+
+#[test]
+fn arguments_decide_where_a_call_is_both_needed_and_dangerous() {
+    let code = format!(
+        "
+SIGCHLD, NEWUSER = 17, 0x10000000
+def clone(flags):
+    result = call({clone}, flags, 0, 0, 0, 0)
+    if result == 'ok' and os.getpid() != me: os._exit(0)
+    return result
+me = os.getpid()
+print(clone(SIGCHLD))
+print([hex(1 << bit) for bit in (17, 25, 26, 27, 28, 29, 30) if clone(SIGCHLD | 1 << bit) != 'ENOSYS'])
+print(call({personality}, 0xffffffff), call({personality}, 0x0040000), call({personality}, 0))
+r, w = os.pipe()
+import ctypes
+buffer = b'x' * 8
+print(call({ioctl}, r, 0x541b, buffer), call({ioctl}, r, 0x5412, buffer), call({ioctl}, r, 0x541c, buffer))
+print(call({ioctl}, r, 0xffffffff00005412, buffer))
+print(call({prctl}, 15, b'name', 0, 0, 0), call({prctl}, 22, 2, 0, 0, 0), call({prctl}, 28, 0, 0, 0, 0), call({prctl}, 35, 0, 0, 0, 0))
+print(call({prlimit}, 0, 7, None, None), call({prlimit}, 1, 7, None, None))
+import socket
+one, two = socket.socketpair()
+one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+try:
+    one.setsockopt(socket.SOL_SOCKET, 26, bytes(16)); print('filter attached')
+except OSError as error: print(errno.errorcode[error.errno])
+",
+        clone = libc::SYS_clone,
+        personality = libc::SYS_personality,
+        ioctl = libc::SYS_ioctl,
+        prctl = libc::SYS_prctl,
+        prlimit = libc::SYS_prlimit64,
+    );
+    in_box(|facts| {
+        let ran = probe(facts, &code);
+        assert_eq!(
+            ran.stdout,
+            "ok\n[]\nok ENOSYS ENOSYS\nok ENOSYS ENOSYS\nENOSYS\nok ENOSYS ENOSYS ENOSYS\nok ENOSYS\nENOSYS\n",
+            "{ran:?}"
+        );
+    });
+}
+
+#[test]
+fn only_local_sockets_can_be_made() {
+    in_box(|facts| {
+        let ran = probe(
+            facts,
+            &format!(
+                "
+kinds = (1, 2, 3, 5)
+def families(number):
+    pair = b'x' * 8
+    return [(family, kind) for family in range(46) for kind in kinds
+            if call(number, family, kind, 0, pair) != 'EAFNOSUPPORT']
+print(families({socket}))
+print(families({socketpair}))
+print(call({socket}, 2**32 + 2, 1, 0))
+import socket, sys
+left, right = socket.socketpair(); left.send(b'x'); print(right.recv(1))
+",
+                socket = libc::SYS_socket,
+                socketpair = libc::SYS_socketpair,
+            ),
+        );
+        // Of the local family every type that the kernel has is allowed.
+        let local = "[(1, 1), (1, 2), (1, 3), (1, 5)]";
+        assert_eq!(
+            ran.stdout,
+            format!("{local}\n{local}\nEAFNOSUPPORT\nb'x'\n"),
+            "{ran:?}"
+        );
+    });
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_by_another_processors_numbers_kill_or_do_not_exist() {
+    in_box(|facts| {
+        // `int 0x80`, getpid of the 32-bit interface.
+        let ran = probe(
+            facts,
+            "
+import mmap
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(bytes([0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0xc3]))
+address = ctypes.addressof(ctypes.c_char.from_buffer(code))
+print('about to', flush=True)
+ctypes.CFUNCTYPE(ctypes.c_int)(address)()
+print('survived')",
+        );
+        assert_eq!(ran.stdout, "about to\n", "{ran:?}");
+        assert_eq!(ran.signal, Some(31), "{ran:?}");
+        // The interface with bit 30: getpid.
+        let ran = probe(facts, "print(call(0x40000000 + 39), call(39))");
+        assert_eq!(ran.stdout, "ENOSYS ok\n", "{ran:?}");
+    });
+}
+
+#[test]
+fn nothing_but_the_three_own_folders_can_be_written() {
+    in_box(|facts| {
+        let ran = run(
+            facts,
+            &[
+                "python3",
+                "-c",
+                "
+import errno, os
+def attempt(work):
+    try: work(); return 'ok'
+    except OSError as error: return errno.errorcode[error.errno]
+for folder in ('/workspace', '/tmp', '/dev/shm'):
+    print(folder, attempt(lambda: open(folder + '/f', 'w')), attempt(lambda: os.rename(folder + '/f', folder + '/g')))
+for path in ('/f', '/etc/f', '/usr/f', '/dev/f', '/proc/f', '/opt/f', '/bin/sh', '/home/f', '/proc/self/oom_score_adj'):
+    result = attempt(lambda: open(path, 'w'))
+    if result not in ('EROFS', 'EACCES', 'ENOENT'): print(path, result)
+for work in (lambda: os.chmod('/etc', 0o777), lambda: os.utime('/etc'), lambda: os.setxattr('/etc', 'user.x', b'x'), lambda: os.unlink('/bin/sh')):
+    if attempt(work) not in ('EROFS', 'EACCES', 'EPERM'): print('changed', attempt(work))
+print(open('/dev/null', 'w').write('x'), len(open('/dev/urandom', 'rb').read(8)), attempt(lambda: os.listdir('/')))
+",
+            ],
+        );
+        assert_eq!(
+            ran.stdout, "/workspace ok ok\n/tmp ok ok\n/dev/shm ok ok\n1 8 ok\n",
+            "{ran:?}"
+        );
+    });
+}
+
+#[test]
+fn programs_run_from_the_workspace_and_from_tmp_and_not_from_shared_memory() {
+    in_box(|facts| {
+        let ran = run(
+            facts,
+            &[
+                "sh",
+                "-c",
+                "for d in /workspace /tmp /dev/shm; do cp=$d/p; cat /usr/bin/true > $cp; chmod 4755 $cp; $cp; echo $d $?; done 2>/dev/null",
+            ],
+        );
+        assert_eq!(
+            ran.stdout, "/workspace 0\n/tmp 0\n/dev/shm 126\n",
+            "{ran:?}"
+        );
+    });
+}
+
+#[test]
+fn the_agent_and_other_calls_are_out_of_reach() {
+    in_box(|facts| {
+        let ran = run(
+            facts,
+            &[
+                "python3",
+                "-c",
+                "
+import errno, os, signal
+def attempt(work):
+    try: work(); return 'ok'
+    except OSError as error: return errno.errorcode[error.errno]
+child = os.fork()
+if child == 0: signal.pause()
+print(attempt(lambda: os.kill(child, signal.SIGTERM))); os.wait()
+print(attempt(lambda: os.kill(1, signal.SIGKILL)), attempt(lambda: os.kill(1, 0)))
+print([name for name in ('environ', 'mem', 'maps', 'fd', 'cmdline') if attempt(lambda: os.stat('/proc/1/' + name)) == 'ok'])
+print(sorted(name for name in os.listdir('/proc') if not name.isdigit()))
+",
+            ],
+        );
+        assert_eq!(
+            ran.stdout, "ok\nEPERM EPERM\n[]\n['self', 'thread-self']\n",
+            "{ran:?}"
+        );
+    });
+}
+
+#[test]
+fn what_people_run_works_under_all_of_it() {
+    in_box(|facts| {
+        let ran = run(
+            facts,
+            &[
+                "python3",
+                "-c",
+                "
+import asyncio, concurrent.futures as f, multiprocessing as m, os, shutil, sqlite3, subprocess, tempfile, threading
+from multiprocessing import shared_memory
+if __name__ == '__main__':
+    with m.Pool(2) as pool: print(pool.map(abs, [-1, -2]))
+    with m.get_context('spawn').Pool(1) as pool: print(pool.map(abs, [-3]))
+    with f.ThreadPoolExecutor(4) as pool: print(list(pool.map(abs, [-4])))
+    block = shared_memory.SharedMemory(create=True, size=4096); block.close(); block.unlink()
+    print(subprocess.run('echo one | cat', shell=True, capture_output=True, text=True, start_new_session=True).stdout)
+    db = sqlite3.connect('/workspace/db'); db.execute('create table t(a)'); db.commit(); db.execute('pragma journal_mode=wal'); db.execute('insert into t values(5)'); db.commit()
+    print(db.execute('select a from t').fetchall())
+    async def main():
+        process = await asyncio.create_subprocess_exec('sh', '-c', 'echo two', stdout=asyncio.subprocess.PIPE)
+        return (await process.communicate())[0]
+    print(asyncio.run(main()))
+    with tempfile.NamedTemporaryFile() as file: file.write(b'x' * 100000); file.flush(); shutil.copy(file.name, '/workspace/copy')
+    print(os.stat('/workspace/copy').st_size, os.cpu_count() > 0)
+    os.mkfifo('/workspace/fifo'); os.symlink('copy', '/workspace/link'); shutil.rmtree('/workspace', ignore_errors=True)
+",
+            ],
+        );
+        assert_eq!(
+            ran.stdout, "[1, 2]\n[3]\n[4]\none\n\n[(5,)]\nb'two\\n'\n100000 True\n",
+            "{ran:?}"
+        );
+    });
+}
