@@ -1,0 +1,186 @@
+//! The same thing many times over: nothing grows, nothing stays behind.
+//!
+//! `make test` runs these at a small size, `make soak` at the full one.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+
+use glovebox_protocol::event::{EventBody, Note, Outcome};
+use glovebox_runtime::conformance::{Guest, Subject};
+use glovebox_testkit::{HostSnapshot, count};
+
+/// Memory that may come and go without being growth, in bytes.
+const SLACK: u64 = 8 * 1024 * 1024;
+
+/// Asks the kernel how much memory it holds itself, after collecting what nobody holds.
+const RESIDENT: &str = "import gc; gc.collect(); \
+    print([int(l.split()[1]) for l in open('/proc/self/status') if l.startswith('VmRSS')][0] * 1024)";
+
+async fn kernel_bytes(guest: &Guest) -> u64 {
+    guest.execute(RESIDENT).await.text().trim().parse().unwrap()
+}
+
+/// How much memory the agent holds, as the host sees it.
+fn agent_bytes(guest: &Guest) -> u64 {
+    let socket = guest.id.to_string();
+    let mut agents = fs_err::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let process = entry.path();
+            let name = fs_err::read_to_string(process.join("comm")).ok()?;
+            (name.trim() == "glovebox-agent").then_some(process)
+        });
+    let agent = agents
+        .next()
+        .unwrap_or_else(|| panic!("no agent of {socket} runs"));
+    assert!(agents.next().is_none(), "this test must run alone");
+    let status = fs_err::read_to_string(agent.join("status")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib * 1024
+}
+
+#[tokio::test]
+async fn executing_many_times_keeps_memory_flat_and_leaves_the_host_as_it_was() {
+    let (runtime, installation) = support::runtime().await;
+    let runtime = Arc::new(runtime);
+    let subject = Subject::new(runtime, installation, support::PYTHON);
+    let guest = subject.create().await;
+    let execute = async |times: usize| {
+        for n in 0..times {
+            let ran = guest.execute("1 + 1").await;
+            assert!(
+                ran.ended.outcome.is_success(),
+                "execute {n}: {:?}",
+                ran.ended
+            );
+            assert!(matches!(ran.events.last(), Some(EventBody::Result { .. })));
+        }
+    };
+    // What is made on first use is made by then.
+    execute(200).await;
+    let before = (kernel_bytes(&guest).await, agent_bytes(&guest));
+    execute(count(1_000, 10_000)).await;
+    let after = (kernel_bytes(&guest).await, agent_bytes(&guest));
+    assert!(
+        after.0 < before.0 + SLACK,
+        "the kernel grew: {before:?} to {after:?}"
+    );
+    assert!(
+        after.1 < before.1 + SLACK,
+        "the agent grew: {before:?} to {after:?}"
+    );
+    guest.remove().await;
+}
+
+#[tokio::test]
+async fn fifty_megabytes_of_output_pass_through_without_staying_and_leaves_the_host_as_it_was() {
+    const BYTES: u64 = 50_000_000;
+    let (runtime, installation) = support::runtime().await;
+    let subject = Subject::new(Arc::new(runtime), installation, support::PYTHON);
+    let guest = subject.create().await;
+    guest.execute("1").await;
+    let before = agent_bytes(&guest);
+    let flood = "import os\nblock = b'x' * 50_000\nfor n in range(1000): os.write(1, block)";
+
+    let mut cell = guest.cell(flood);
+    cell.output_limit_bytes = 1_000_000;
+    let ran = guest.execute_as(&cell).await;
+    assert_eq!(ran.stdout().len(), 1_000_000);
+    let dropped = EventBody::OutputDropped {
+        dropped_bytes: BYTES - 1_000_000,
+        limit_bytes: 1_000_000,
+    };
+    assert_eq!(ran.events.last(), Some(&dropped));
+
+    // Without a budget all of it comes, at the reader's pace.
+    let mut running = guest.client.run(&guest.script(flood)).await.unwrap();
+    let mut seen = 0;
+    let mut most = 0;
+    while let Some(event) = running.next().await.unwrap() {
+        if let EventBody::Stdout(output) = event {
+            seen += output.0.len() as u64;
+            most = most.max(agent_bytes(&guest));
+        }
+    }
+    assert_eq!(seen, BYTES);
+    assert!(
+        most < before + SLACK,
+        "the agent grew from {before} to {most} bytes"
+    );
+    guest.remove().await;
+}
+
+#[tokio::test]
+async fn making_and_ending_many_sandboxes_leaves_the_host_as_it_was() {
+    let options = support::options();
+    let (data, run) = (options.data.clone(), options.run.clone());
+    fs_err::create_dir_all(&run).unwrap();
+    let folders = [data.join("layers"), run];
+    let folders = folders.each_ref().map(std::path::PathBuf::as_path);
+    let before = HostSnapshot::take(&folders).unwrap();
+
+    let installation = options.installation;
+    let runtime = Arc::new(
+        glovebox_runtime_embedded::EmbeddedRuntime::start(options)
+            .await
+            .unwrap(),
+    );
+    let subject = Subject::new(Arc::clone(&runtime) as _, installation, support::PYTHON);
+    for n in 0..count(100, 1_000) {
+        let guest = subject.create().await;
+        // Ways in which sandboxes are left: idle, in use, with leftovers, out of memory.
+        match n % 4 {
+            0 => {}
+            1 => {
+                guest.put("in.txt", b"x").await;
+                let ran = guest.python("print(open('in.txt').read())").await;
+                assert_eq!(ran.text(), "x\n");
+            }
+            2 => {
+                let ran = guest
+                    .python("import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)")
+                    .await;
+                let note = Note::LeftRunning { processes: 1 };
+                assert!(ran.ended.notes.contains(&note), "{:?}", ran.ended);
+            }
+            _ => {
+                let start = guest.script("print('up', flush=True)\nwhile True: pass");
+                let mut running = guest.client.run(&start).await.unwrap();
+                // It is in the middle of its work when it is taken away.
+                while !matches!(running.next().await.unwrap(), Some(EventBody::Stdout(_))) {}
+            }
+        }
+        guest.remove().await;
+    }
+    subject.finish().await;
+    Arc::into_inner(runtime).unwrap().shut_down().await.unwrap();
+
+    let after = HostSnapshot::take(&folders).unwrap();
+    assert_eq!(before.changes_until(&after), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn many_idle_sandboxes_live_side_by_side_and_leaves_the_host_as_it_was() {
+    let (runtime, installation) = support::runtime().await;
+    let subject = Subject::new(Arc::new(runtime), installation, support::PYTHON);
+    let mut guests = Vec::new();
+    for _ in 0..count(20, 200) {
+        guests.push(subject.create().await);
+    }
+    for guest in &guests {
+        assert_eq!(guest.client.status().await.unwrap().sandbox_id, guest.id);
+    }
+    let ran = guests.last().unwrap().python("print('last')").await;
+    assert_eq!(ran.ended.outcome, Outcome::Exited { code: 0 });
+    for guest in guests {
+        guest.remove().await;
+    }
+}
