@@ -59,6 +59,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
 /// A size in words with the unit that suits it.
 pub(crate) fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {
+        1 => return "1 byte".into(),
         0..KIB => return format!("{bytes} bytes"),
         KIB..MIB => (KIB, "KiB"),
         MIB..GIB => (MIB, "MiB"),

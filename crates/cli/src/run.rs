@@ -15,7 +15,7 @@ mod stdin;
 mod verdict;
 
 pub(crate) use report::{Audience, Reporter};
-pub(crate) use sandbox::{Sandbox, Wanted, end as end_launcher, options};
+pub(crate) use sandbox::{Sandbox, Wanted, end as end_launcher};
 pub(crate) use session::Session;
 pub(crate) use verdict::Verdict;
 

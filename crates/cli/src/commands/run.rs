@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_protocol::event::EventBody;
-use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::limits::{InputLimits, Limits};
+use glovebox_runtime_embedded::Options;
 use tokio::task::spawn_blocking;
 
 use crate::arguments::RunArguments;
@@ -16,13 +17,14 @@ use crate::installation::Installation;
 use crate::output::OutputThread;
 use crate::progress::Progress;
 use crate::quantity::size;
-use crate::run::{
-    Audience, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, options, work,
-};
+use crate::run::{Audience, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, work};
 use crate::signals::Signals;
 
 /// The status of a program whose output nobody reads any more.
 const OUTPUT_GONE: u8 = 141;
+
+/// How long a failed command waits until its last words are read.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Runs a program in a sandbox and collects what it saves. Returns the exit status.
 pub(crate) async fn run(arguments: &RunArguments, environment: &Environment) -> u8 {
@@ -69,9 +71,8 @@ async fn fail(mut reporter: Reporter, failure: Failure) -> u8 {
         // A program that reads the events gets this one last; a person reads it in any case.
         let _ = reporter.failed(&failure).await;
     }
-    if !matches!(failure, Failure::Stopped { .. }) {
-        reporter.finish().await;
-    }
+    // Whoever reads slowly, or was stopped, is not waited for.
+    let _ = tokio::time::timeout(LAST_WORDS, reporter.finish()).await;
     status
 }
 
@@ -92,49 +93,47 @@ async fn attempt(
         );
         session.reporter.warning(line).await;
     }
+    let wanted = Wanted::new(limits, arguments.timeout)?;
     let installation = Installation::find()?;
     let data = environment.data_folder(arguments.data.as_deref());
-    let layers = tree(&installation, &data, environment, progress, session).await?;
-    let wanted = Wanted {
-        options: options(
-            installation.launcher,
-            data,
-            environment.run_folder(),
-            layers,
-            arguments.accept_weaker.clone(),
-        ),
-        limits,
-        time_limit: arguments.timeout,
+    let options = Options {
+        layers: tree(&installation, &data, environment, progress, session).await?,
+        launcher: installation.launcher,
+        data,
+        run: environment.run_folder(),
+        installation: wanted.installation(),
+        root_range_start: DEFAULT_ROOT_RANGE_START,
+        accept_weaker: arguments.accept_weaker.clone(),
     };
-    let begun = Instant::now();
-    let id = SandboxId::new();
     progress.phase("starting the sandbox");
+    let begun = Instant::now();
+    let sandbox = wanted.id();
     let accepted_weaker = arguments
         .accept_weaker
         .iter()
         .map(ToString::to_string)
         .collect();
     let starting = EventBody::SandboxStarting {
-        sandbox: id,
+        sandbox,
         accepted_weaker,
     };
     session.tell(starting).await?;
-    let launching = Sandbox::launcher(wanted.options.clone());
+    let launching = Sandbox::launcher(options);
     let runtime = session
         .until_stopped("starting the sandbox", launching)
         .await?;
     let worked = async {
-        let making = Sandbox::make(Arc::clone(&runtime), &wanted, id);
-        let sandbox = session
+        let making = Sandbox::make(Arc::clone(&runtime), wanted);
+        let made = session
             .until_stopped("starting the sandbox", making)
             .await?;
         let ready = EventBody::SandboxReady {
-            sandbox: id,
+            sandbox,
             after_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         };
         session.tell(ready).await?;
         let env: BTreeMap<_, _> = arguments.env.iter().cloned().collect();
-        work(session, &sandbox, &plan, &env, arguments.timeout).await
+        work(session, &made, &plan, &env, arguments.timeout).await
     }
     .await;
     progress.phase("cleaning up");

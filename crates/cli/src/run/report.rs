@@ -1,5 +1,6 @@
 //! Tells what happens: to a person in lines beside the program's output, to a program as events.
 
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
 
 use bytes::Bytes;
@@ -7,6 +8,7 @@ use chrono::Utc;
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::artifact::LeftOutReason;
 use glovebox_protocol::event::{Event, EventBody};
+use glovebox_protocol::file::FileName;
 
 use crate::failure::Failure;
 use crate::output::OutputThread;
@@ -29,6 +31,8 @@ pub(crate) struct Reporter {
     audience: Audience,
     seq: u64,
     keeps_colours: bool,
+    /// The names of the files that went in.
+    staged: HashSet<FileName>,
 }
 
 impl Reporter {
@@ -39,6 +43,7 @@ impl Reporter {
             audience,
             seq: 0,
             keeps_colours: std::io::stderr().is_terminal(),
+            staged: HashSet::new(),
         }
     }
 
@@ -50,6 +55,9 @@ impl Reporter {
         match body {
             EventBody::Stdout(bytes) | EventBody::LateOutput { output: bytes, .. } => {
                 return self.output.out(bytes.0).await;
+            }
+            EventBody::InputStaged { name, .. } => {
+                self.staged.insert(name);
             }
             EventBody::Stderr(bytes) => return self.output.err(bytes.0).await,
             EventBody::Error { traceback, .. } => {
@@ -154,11 +162,16 @@ impl Reporter {
                     format!("saved {place} ({}); {name} was taken", size(*bytes))
                 }]
             }
-            // That an input is still what it was is no news to whoever put it in.
+            // That an input stays is no news to whoever put it in.
             EventBody::LeftOut {
                 reason: LeftOutReason::UnchangedInput,
                 ..
             } => Vec::new(),
+            EventBody::LeftOut {
+                name,
+                reason: LeftOutReason::TypeNotAllowed,
+                ..
+            } if self.staged.contains(name) => Vec::new(),
             EventBody::LeftOut { name, message, .. } => vec![format!("left out {name}: {message}")],
             EventBody::MoreLeftOut { files } => {
                 vec![format!("left out {files} more files that are not listed")]

@@ -1,6 +1,5 @@
 //! The one sandbox of a run: made, talked to, and gone at the end.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,9 @@ use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::SigningKey;
-use glovebox_runtime::{Runtime as _, RuntimeError, SandboxSpec, SandboxState, Start};
+use glovebox_runtime::{
+    InvalidSpec, Runtime as _, RuntimeError, SandboxSpec, SandboxState, Start, ValidatedSpec,
+};
 use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
 
 use crate::failure::Failure;
@@ -31,14 +32,51 @@ pub(crate) struct Sandbox {
     pub(crate) client: AgentClient,
 }
 
-/// What a sandbox is to be.
+/// What a sandbox is to be, and the key that its agent obeys.
 pub(crate) struct Wanted {
-    /// Where launcher, layers and sockets are, and which weaknesses were accepted.
-    pub(crate) options: Options,
-    /// Hard limits.
-    pub(crate) limits: Limits,
-    /// Longest that the program may run.
-    pub(crate) time_limit: Duration,
+    spec: ValidatedSpec,
+    key: SigningKey,
+}
+
+impl Wanted {
+    /// A sandbox with these limits for a program that runs for `time_limit` at most.
+    pub(crate) fn new(limits: Limits, time_limit: Duration) -> Result<Self, Failure> {
+        let key = SigningKey::generate()
+            .map_err(|error| Failure::machine("making a signing key", error))?;
+        let deadline = Utc::now() + time_limit + BEYOND_TIME_LIMIT;
+        let installation = InstallationId::new();
+        let spec = SandboxSpec {
+            id: SandboxId::new(),
+            installation,
+            keys: vec![key.public()],
+            limits,
+            input_limits: InputLimits::default(),
+            trust_domain: installation.to_string(),
+            start: Start::Fresh,
+            hard_deadline_ms: Some(deadline.timestamp_millis()),
+        };
+        let spec = spec.validate().map_err(|error| out_of_range(&error))?;
+        Ok(Self { spec, key })
+    }
+
+    /// The sandbox's id.
+    pub(crate) fn id(&self) -> SandboxId {
+        self.spec.get().id
+    }
+
+    /// The installation that this run is.
+    pub(crate) fn installation(&self) -> InstallationId {
+        self.spec.get().installation
+    }
+}
+
+fn out_of_range(error: &InvalidSpec) -> Failure {
+    let option = match error.field {
+        "memory_bytes" => "--memory",
+        "workspace_bytes" | "file_size_bytes" => "--disk",
+        field => field,
+    };
+    Failure::Usage(format!("{option} must be {}", error.must))
 }
 
 impl Sandbox {
@@ -53,32 +91,15 @@ impl Sandbox {
     /// Makes the sandbox and waits until its agent answers.
     pub(crate) async fn make(
         runtime: Arc<EmbeddedRuntime>,
-        wanted: &Wanted,
-        id: SandboxId,
+        wanted: Wanted,
     ) -> Result<Self, Failure> {
-        let key = SigningKey::generate()
-            .map_err(|error| Failure::machine("making a signing key", error))?;
-        let deadline = Utc::now() + wanted.time_limit + BEYOND_TIME_LIMIT;
-        let installation = wanted.options.installation;
-        let spec = SandboxSpec {
-            id,
-            installation,
-            keys: vec![key.public()],
-            limits: wanted.limits.clone(),
-            input_limits: InputLimits::default(),
-            trust_domain: installation.to_string(),
-            start: Start::Fresh,
-            hard_deadline_ms: Some(deadline.timestamp_millis()),
-        };
-        let spec = spec
-            .validate()
-            .map_err(|error| Failure::Usage(error.to_string()))?;
-        runtime.create(spec).await.map_err(from_runtime)?;
         let identity = Identity {
-            key: Arc::new(key),
-            installation,
-            sandbox: id,
+            installation: wanted.installation(),
+            sandbox: wanted.id(),
+            key: Arc::new(wanted.key),
         };
+        let id = identity.sandbox;
+        runtime.create(wanted.spec).await.map_err(from_runtime)?;
         let connecting = Arc::clone(&runtime);
         let client = AgentClient::new(identity, move || {
             let runtime = Arc::clone(&connecting);
@@ -118,25 +139,6 @@ pub(crate) async fn end(runtime: Arc<EmbeddedRuntime>) -> Result<(), Failure> {
         Some(runtime) => runtime.shut_down().await.map_err(from_runtime),
         // A connection still holds on to it; the launcher ends with this process.
         None => Ok(()),
-    }
-}
-
-/// The folders and programs of this machine, as the embedded runtime wants them.
-pub(crate) fn options(
-    launcher: PathBuf,
-    data: PathBuf,
-    run: PathBuf,
-    layers: Vec<String>,
-    accept_weaker: Vec<glovebox_box::weakness::Weakness>,
-) -> Options {
-    Options {
-        launcher,
-        data,
-        run,
-        layers,
-        installation: InstallationId::new(),
-        root_range_start: glovebox_box::control::DEFAULT_ROOT_RANGE_START,
-        accept_weaker,
     }
 }
 

@@ -1,8 +1,6 @@
 //! `glovebox version` and the help.
 
-mod support;
-
-use support::Place;
+use crate::support::Place;
 
 #[test]
 fn it_says_its_version_and_protocol() {

@@ -1,10 +1,8 @@
 //! What `glovebox run` refuses before anything is started: one clear line each, nothing left.
 
-mod support;
-
 use std::os::unix::ffi::OsStrExt as _;
 
-use support::Place;
+use crate::support::Place;
 
 const MIB: u64 = 1024 * 1024;
 

@@ -1,12 +1,9 @@
 //! Runs `glovebox` as a person would, in a folder of its own.
 
-#![allow(dead_code, reason = "each test program uses a part of this")]
-
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 
 /// A folder in which `glovebox` is run.
 pub struct Place {
@@ -163,20 +160,15 @@ fn data_folder() -> PathBuf {
     )
 }
 
-/// Makes sure of the tree, through the same command that a person would use. Tests that make
-/// sandboxes begin with this.
-pub fn with_tree() -> Place {
-    static READY: OnceLock<()> = OnceLock::new();
-    READY.get_or_init(|| {
-        let beside = Path::new(env!("CARGO_BIN_EXE_glovebox")).parent().unwrap();
-        for program in ["glovebox-launcher", "glovebox-exec", "glovebox-agent"] {
-            assert!(
-                beside.join(program).is_file(),
-                "{program} is not built; run `cargo build --workspace --bins` first"
-            );
-        }
-        let said = Place::new().glovebox(["setup", "--quiet"]);
-        assert_eq!(said.status, 0, "{said}");
-    });
+/// A place for tests that make sandboxes. The tree they stand on is made by the command itself
+/// where it is not there.
+pub fn with_sandbox() -> Place {
+    let beside = Path::new(env!("CARGO_BIN_EXE_glovebox")).parent().unwrap();
+    for program in ["glovebox-launcher", "glovebox-exec", "glovebox-agent"] {
+        assert!(
+            beside.join(program).is_file(),
+            "{program} is not built; run `cargo build --workspace --bins` first"
+        );
+    }
     Place::new()
 }
