@@ -55,7 +55,8 @@ def writing():
     for folder in WRITABLE:
         yield f"create in {folder}", create_in(folder)
     for folder in READ_ONLY:
-        if os.path.isdir(folder):
+        # A link may lead to a folder that is the sandbox's own.
+        if os.path.isdir(folder) and not os.path.realpath(folder).startswith(WRITABLE):
             yield f"create in {folder}", create_in(folder)
     for path in ("/etc/passwd", "/bin/sh", sys.executable, "/opt/glovebox/bin/glovebox-agent"):
         if os.path.lexists(path):

@@ -479,7 +479,7 @@ def personality_and_terminals():
     yield "push terminal input", outcome("ioctl", null, TIOCSTI, letter)
     yield "push terminal input behind high bits", outcome("ioctl", null, (1 << 32) | TIOCSTI, letter)
     yield "console control", outcome("ioctl", null, TIOCLINUX, letter)
-    yield "another ioctl", outcome("ioctl", null, 0x5401, letter)
+    yield "another ioctl", outcome("ioctl", null, 0x541B, letter)
     os.close(null)
     yield "open the terminal", attempt(lambda: os.close(os.open("/dev/tty", os.O_RDWR)))
     yield "terminals among 0, 1, 2", [fd for fd in (0, 1, 2) if os.isatty(fd)]
@@ -531,6 +531,27 @@ def write_to_full():
         os.write(fd, b"x")
     finally:
         os.close(fd)
+
+
+@probe("K20", control=True)
+def second_wall():
+    # What the mounts would allow.
+    null = os.open("/dev/null", os.O_RDONLY)
+    state = ctypes.create_string_buffer(64)
+    yield "an ioctl of a device", outcome("ioctl", null, 0x5401, state)
+    os.close(null)
+    for name in ("glovebox-agent", "glovebox-exec"):
+        yield f"read {name}", attempt(lambda name=name: read_start(f"/opt/glovebox/bin/{name}"))
+        yield f"run {name}", in_child(lambda name=name: run_program(f"/opt/glovebox/bin/{name}"))
+
+
+def read_start(path):
+    with open(path, "rb") as file:
+        file.read(4)
+
+
+def run_program(path):
+    os.execv(path, [path])
 
 
 @probe("K21", control=True)

@@ -104,11 +104,11 @@ def use(path):
 def hold_watch(path):
     folder = os.path.dirname(path)
     watcher = watch(path, folder)
-    use(path)
-    say("own events", events_of(watcher) > 0)
     notified = []
     signal.signal(signal.SIGIO, lambda *_: notified.append(1))
     fd = os.open(folder, os.O_RDONLY)
+    use(path)
+    say("own events", events_of(watcher) > 0)
     say("dnotify", attempt(lambda: fcntl.fcntl(fd, fcntl.F_NOTIFY, fcntl.DN_ACCESS | fcntl.DN_MULTISHOT)))
     until_interrupted()
     say("events", events_of(watcher))

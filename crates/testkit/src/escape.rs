@@ -23,7 +23,7 @@ pub use lab::{Lab, Ran, Running, Subject};
 pub use report::{Red, Report};
 
 /// The probes, as name below `probes/` and text.
-pub(crate) const PROBES: [(&str, &str); 12] = [
+pub const PROBES: [(&str, &str); 12] = [
     ("hostile.py", include_str!("../probes/hostile.py")),
     ("probe_batch.py", include_str!("../probes/probe_batch.py")),
     (

@@ -4,6 +4,7 @@
 
 pub mod files;
 pub mod host;
+pub mod limits;
 pub mod memory;
 pub mod output;
 pub mod processes;

@@ -65,6 +65,36 @@ pub async fn run_walks(lab: &Lab) -> Result<Vec<Red>> {
     Ok(expect::judge(&table, &reports, &facts))
 }
 
+/// What an agent that was taken over must not be able to do either.
+const OF_AGENTS: [&str; 7] = ["K6", "K7", "K11", "K12", "K13", "K14", "N10"];
+
+/// The checks whose probes are to be run in the place of an agent.
+#[must_use]
+pub fn checks_of_agents() -> Vec<&'static str> {
+    let mut checks = OF_AGENTS.to_vec();
+    checks.push("K20");
+    checks
+}
+
+/// Judges what probes reported that ran in the place of an agent.
+///
+/// # Errors
+/// When this machine cannot be read.
+pub fn judge_agent(lab: &Lab, reports: &[Report]) -> Result<Vec<Red>> {
+    let mut facts = Facts::of_host(Lab::small_limits())?;
+    facts.landlock_abi = lab.landlock_abi();
+    let mut table = expectations::of_checks(&checks_of_agents());
+    // Its own programs are an agent's to run.
+    let own = |id: &str| id.starts_with("K20/read ") || id.starts_with("K20/run ");
+    table.retain(|expectation| !own(expectation.id));
+    let reports: Vec<_> = reports
+        .iter()
+        .filter(|report| !own(&report.id))
+        .cloned()
+        .collect();
+    Ok(expect::judge(&table, &reports, &facts))
+}
+
 /// Probes that only mean something when the harness has opened listeners for them.
 fn needs_listeners(expectation: &Expectation) -> bool {
     ["N4/a listener of the host", "N8/of the host"].contains(&expectation.id)
@@ -136,6 +166,7 @@ pub(crate) fn facts(lab: &Lab, subject: &Subject, position: Position) -> Result<
         .describe()
         .capabilities
         .has(Capability::SeparateIds);
+    facts.landlock_abi = lab.landlock_abi();
     facts.in_kernel = position == Position::Kernel;
     Ok(facts)
 }

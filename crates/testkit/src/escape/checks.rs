@@ -137,8 +137,10 @@ fn exists(repository: &Path, test: &str) -> Result<()> {
         .with_context(|| format!("looking for the test `{name}`"))?;
     let found = text.match_indices(&format!("fn {name}(")).any(|(at, _)| {
         // A function of that name that is no test would not run.
-        let attributes = text[..at].lines().rev().skip(1);
-        attributes
+        let above = text[..at].rfind('\n').map_or("", |end| &text[..end]);
+        above
+            .lines()
+            .rev()
             .take_while(|line| line.trim_start().starts_with("#["))
             .any(|line| line.contains("test]") || line.contains("test("))
     });

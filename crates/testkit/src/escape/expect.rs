@@ -18,6 +18,8 @@ pub struct Facts {
     pub in_kernel: bool,
     /// The controls ran with the host's own capabilities.
     pub root: bool,
+    /// The version of Landlock that the sandbox is under; 0 where there is none.
+    pub landlock_abi: u32,
     /// The host's kernel merges equal pages of different processes.
     pub merges_memory: bool,
     /// The host's namespaces, by name.
@@ -43,6 +45,7 @@ impl Facts {
         let own = fs_err::metadata("/proc/self")?;
         Ok(Self {
             two_ids: true,
+            landlock_abi: 0,
             in_kernel: false,
             root: std::os::unix::fs::MetadataExt::uid(&own) == 0,
             merges_memory: merging.is_ok_and(|text| text.trim() == "1"),

@@ -32,6 +32,7 @@ pub struct Lab {
     pub runtime: Arc<dyn Runtime>,
     installation: InstallationId,
     key: Arc<SigningKey>,
+    landlock_abi: u32,
 }
 
 impl Lab {
@@ -55,7 +56,21 @@ impl Lab {
             runtime,
             installation,
             key: Arc::new(key),
+            landlock_abi: 0,
         }
+    }
+
+    /// Says which version of Landlock the runtime's sandboxes are under.
+    #[must_use]
+    pub const fn with_landlock(mut self, abi: u32) -> Self {
+        self.landlock_abi = abi;
+        self
+    }
+
+    /// The version of Landlock that the runtime's sandboxes are under; 0 where there is none.
+    #[must_use]
+    pub const fn landlock_abi(&self) -> u32 {
+        self.landlock_abi
     }
 
     /// Limits small enough that attacks on them take little time.

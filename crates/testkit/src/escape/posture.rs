@@ -89,6 +89,9 @@ fn mounts(posture: &mut Value) -> Result<()> {
             let text = option.as_str().unwrap_or_default();
             if let Some(layers) = text.strip_prefix("lowerdir=") {
                 *option = json!(format!("lowerdir={}", without_digests(layers)));
+            } else if let Some((name @ ("uid" | "gid"), _)) = text.split_once('=') {
+                // The kernel shows owners by their ids on the host.
+                *option = json!(format!("{name}={HOST}"));
             }
         }
         drop_newer_options(&mut mount["options"]);

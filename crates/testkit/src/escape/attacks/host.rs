@@ -114,6 +114,29 @@ impl Agent {
         Ok(name.context("a process without a number")?.parse()?)
     }
 
+    /// Where the host tells about it.
+    #[must_use]
+    pub fn folder(&self) -> &std::path::Path {
+        &self.0.folder
+    }
+
+    /// Its open descriptors and what they are.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn open(&self) -> Result<Vec<(String, String)>> {
+        let mut open = Vec::new();
+        for entry in fs_err::read_dir(self.0.folder.join("fd"))? {
+            let entry = entry?;
+            // What is closed meanwhile is none.
+            if let Ok(target) = fs_err::read_link(entry.path()) {
+                let number = entry.file_name().to_string_lossy().into_owned();
+                open.push((number, target.to_string_lossy().into_owned()));
+            }
+        }
+        Ok(open)
+    }
+
     /// Memory that it holds, in bytes.
     ///
     /// # Errors
@@ -155,6 +178,16 @@ impl Agent {
         words.extend(fs_err::read(self.0.folder.join("environ"))?);
         Ok(words)
     }
+}
+
+/// Where the host tells about a program of the sandbox.
+///
+/// # Errors
+/// When none runs.
+pub(super) async fn workload_of(subject: &Subject) -> Result<PathBuf> {
+    let all = processes(subject).await?;
+    let program = all.into_iter().find(|process| process.inner > 1);
+    Ok(program.context("no program runs in the sandbox")?.folder)
 }
 
 /// K2, K3, K4 and S2 as the host sees them, for the agent and a program at once.
@@ -207,10 +240,6 @@ pub async fn every_process_is_sealed(lab: &Lab) -> Result<Vec<Red>> {
         format!("host ids {ids:?}")
     });
     running.interrupt().await?;
-    finish_named(subject, reds).await
-}
-
-async fn finish_named(subject: Subject, reds: Vec<Red>) -> Result<Vec<Red>> {
     subject.remove().await?;
     Ok(reds)
 }

@@ -140,7 +140,7 @@ pub(super) const EXPECTED: &[Expectation] = &[
     refused("K16/push terminal input"),
     refused("K16/push terminal input behind high bits"),
     refused("K16/console control"),
-    seen("K16/another ioctl", &["ENOTTY"], Itself),
+    seen("K16/another ioctl", &["ENOTTY", "EACCES"], Itself),
     seen("K16/open the terminal", ABSENT, Beside("K18/write to null")),
     list("K16/terminals among 0, 1, 2", &[], Itself),
     flag("K16/session is one's own", true, Itself),
@@ -164,6 +164,10 @@ pub(super) const EXPECTED: &[Expectation] = &[
     seen("K18/write to null", &["ok"], Itself),
     seen("K18/read zeros", &["00000000"], Itself),
     seen("K18/full is full", &["ENOSPC"], Itself),
+    judged("K20/an ioctl of a device", closed_by_landlock, Itself),
+    // Landlock has no rule for them, and the mounts would let them be read and run.
+    judged("K20/read *", closed_if_any, Beside("K10/root")),
+    judged("K20/run *", closed_if_any, Beside("F10/from /tmp")),
     seen("K21/cachestat", REFUSED, OutsideAsRoot),
     judged("K23/node name", gives_nothing_away, Itself),
     judged("K23/host name", gives_nothing_away, Itself),
@@ -280,6 +284,29 @@ fn gives_nothing_away(seen: &Value, facts: &Facts) -> Result<(), String> {
                 &text[from..at + word.len()]
             ))
         }
+    }
+}
+
+/// The fifth version of Landlock closes devices that no rule opens for it.
+fn closed_by_landlock(seen: &Value, facts: &Facts) -> Result<(), String> {
+    let expected = if facts.landlock_abi >= 5 {
+        "EACCES"
+    } else {
+        "ENOTTY"
+    };
+    if seen == expected {
+        Ok(())
+    } else {
+        Err(format!("it gave {seen}, should be {expected}"))
+    }
+}
+
+fn closed_if_any(seen: &Value, facts: &Facts) -> Result<(), String> {
+    let closed = seen == "EACCES" || seen == "EPERM" || seen == "ENOENT";
+    if closed || facts.landlock_abi == 0 {
+        Ok(())
+    } else {
+        Err(format!("it gave {seen}, and nothing allows it"))
     }
 }
 

@@ -1,0 +1,66 @@
+#!/opt/python/bin/python3
+"""Takes the agent's place in a sandbox: what could an agent do that was taken over?
+
+It has everything that an agent is started with, answers the one question that the runtime asks,
+and runs probes for whoever asks next.
+"""
+
+import json
+import os
+import socket
+import sys
+
+sys.path.insert(0, "/opt/glovebox/lib/probes")
+sys.dont_write_bytecode = True
+
+import probe_batch  # noqa: E402,F401 - enters the probes
+import probe_report  # noqa: E402
+
+HEALTH = json.dumps({"protocol": PROTOCOL, "epoch": "0" * 32}).encode()
+
+
+def answer(connection, body):
+    head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n"
+    connection.sendall(head.encode() + body)
+    # Whoever asked ends the connection.
+    while connection.recv(4096):
+        pass
+
+
+def probes(checks):
+    """What the probes say, from a child: they must not change who asks them."""
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.close(reader)
+        os.chdir("/tmp")
+        with open(writer, "w") as out:
+            probe_report.run(checks, out)
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as said:
+        body = said.read()
+    os.wait()
+    return body
+
+
+def main():
+    config = json.load(sys.stdin)
+    listener = socket.socket(fileno=config["fds"]["listener"])
+    listener.setblocking(True)
+    while True:
+        connection, _ = listener.accept()
+        with connection:
+            request = b""
+            while b"\r\n\r\n" not in request:
+                part = connection.recv(4096)
+                if not part:
+                    break
+                request += part
+            path = request.split(b" ")[1].decode() if request.count(b" ") > 1 else ""
+            if path == "/v1/health":
+                answer(connection, HEALTH)
+            elif path.startswith("/probes/"):
+                answer(connection, probes(path.split("/")[2].split(",")))
+
+
+main()

@@ -1,0 +1,62 @@
+//! A program in the agent's place: what an agent that was taken over could do.
+
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
+use glovebox_testkit::escape::{Lab, PROBES, Red, Report, batch};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::lab::Embedded;
+
+const IMPOSTOR: &str = include_str!("impostor.py");
+/// The layer with it, relative to the data folder.
+const LAYER: &str = "impostor";
+
+/// What the probes find that run in the agent's place, on a runtime with these options and this
+/// folder for sockets.
+pub(crate) async fn findings(mut options: Options, run: TempDir) -> Result<Vec<Red>> {
+    let data = tempfile::Builder::new().prefix("gbd").tempdir_in("/tmp")?;
+    fs_err::set_permissions(data.path(), std::fs::Permissions::from_mode(0o755))?;
+    for folder in ["layers", "trees"] {
+        symlink(options.data.join(folder), data.path().join(folder))?;
+    }
+    write_layer(&data.path().join(LAYER))?;
+    options.data = data.path().to_owned();
+    options.layers.insert(0, LAYER.into());
+    let installation = options.installation;
+    let embedded = Embedded::of(EmbeddedRuntime::start(options).await?, installation, run)?;
+    let lab = &embedded.lab;
+    let subject = lab.bare_subject(Lab::small_limits()).await?;
+    let mut stream = lab.runtime.connect(subject.id).await?;
+    let checks = batch::checks_of_agents().join(",");
+    let request = format!("GET /probes/{checks} HTTP/1.1\r\nhost: agent\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    stream.shutdown().await?;
+    let mut said = Vec::new();
+    stream.read_to_end(&mut said).await?;
+    let reds = batch::judge_agent(lab, &Report::all_in(&said))?;
+    subject.remove().await?;
+    embedded.finish().await?;
+    Ok(reds)
+}
+
+fn write_layer(layer: &Path) -> Result<()> {
+    let (programs, probes) = (
+        layer.join("opt/glovebox/bin"),
+        layer.join("opt/glovebox/lib/probes"),
+    );
+    fs_err::create_dir_all(&programs)?;
+    fs_err::create_dir_all(&probes)?;
+    let agent = programs.join("glovebox-agent");
+    let protocol = glovebox_protocol::PROTOCOL_VERSION.to_string();
+    fs_err::write(&agent, IMPOSTOR.replace("PROTOCOL", &protocol))?;
+    fs_err::set_permissions(&agent, std::fs::Permissions::from_mode(0o755))
+        .context("making the impostor a program")?;
+    for (name, text) in PROBES {
+        fs_err::write(probes.join(name), text)?;
+    }
+    Ok(())
+}

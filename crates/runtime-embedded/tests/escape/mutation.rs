@@ -1,0 +1,271 @@
+//! The mutation run: each protection is left out once, and at least one of the checks that are
+//! mapped to it has to notice.
+//!
+//! The launcher and the exec helper are built once more for it, with the feature `mutations` and
+//! in a target folder of their own, so that no program that is shipped can leave anything out. The
+//! launcher reads what to leave out from a file beside it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use glovebox_box::mutation::Mutation;
+use glovebox_box::weakness::Weakness;
+use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
+use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
+use glovebox_testkit::escape::attacks::{files, host, limits, memory, processes, time};
+use glovebox_testkit::escape::batch::{self, Position};
+use glovebox_testkit::escape::{Red, posture, report, siblings};
+use glovebox_testkit::{cargo_target, program, repository, test_data};
+use tempfile::TempDir;
+
+use crate::lab::{self, Embedded};
+use crate::{impostor, posture::DOCUMENT};
+
+/// A check of the suite, small enough to run alone.
+#[derive(Debug, Clone, Copy)]
+enum Check {
+    /// These checks of the batch, in the first program.
+    Batch(&'static [&'static str]),
+    /// K25.
+    Posture,
+    /// K2, K3 and K4 as the host sees them.
+    Sealed,
+    /// K9 for the agent.
+    AgentDescriptors,
+    /// R1, R2 and R8 as the host has them written down.
+    ControlGroups,
+    /// K2 for two sandboxes.
+    IdsDiffer,
+    /// K20.
+    Executions,
+    /// What an agent that was taken over could do.
+    Impostor,
+    /// R1.
+    Bomb,
+    /// R2.
+    Memory,
+    /// R8.
+    Spin,
+    /// F3.
+    Disk,
+    /// F4.
+    Inodes,
+}
+
+/// The checks that have to notice that a protection is missing.
+const fn mapped(mutation: Mutation) -> &'static [Check] {
+    use Check as C;
+    use Mutation as M;
+    match mutation {
+        M::RootFlags | M::WorkspaceFlags | M::TmpFlags => &[C::Batch(&["K5", "F2"])],
+        M::ShmFlags => &[C::Batch(&["F2", "F10"])],
+        M::DevFlags | M::ProcFlags => &[C::Batch(&["F2"])],
+        M::ProcHidepid | M::ProcSubset => &[C::Batch(&["K17"])],
+        M::OldRoot => &[C::Batch(&["F2", "K5"])],
+        M::SeccompWorkload => &[C::Batch(&["K15"])],
+        M::SeccompFamilies => &[C::Batch(&["K13", "N10"])],
+        M::SeccompAgent => &[C::Sealed, C::Impostor],
+        M::LandlockWorkload => &[C::Executions, C::Batch(&["K20"])],
+        M::LandlockAgent => &[C::Impostor],
+        M::BoundingSet => &[C::Sealed],
+        M::Capabilities => &[C::Batch(&["K3"])],
+        M::Securebits => &[C::Posture],
+        M::NoNewPrivileges => &[C::Batch(&["K4"]), C::Sealed],
+        M::NetworkNamespace => &[C::Batch(&["K1", "N11"])],
+        M::ProcessNamespace | M::IpcNamespace | M::UtsNamespace | M::CgroupNamespace => {
+            &[C::Batch(&["K1"])]
+        }
+        M::UniqueIds => &[C::IdsDiffer],
+        M::Setgroups => &[C::Batch(&["K2"])],
+        M::MemoryLimit => &[C::ControlGroups, C::Memory],
+        M::SwapLimit | M::WorkCgroup => &[C::ControlGroups],
+        M::ProcessLimit => &[C::ControlGroups, C::Bomb],
+        M::CpuLimit => &[C::Spin],
+        M::WorkspaceSize => &[C::Disk],
+        M::WorkspaceInodes => &[C::Inodes],
+        M::CloseDescriptors => &[C::AgentDescriptors],
+        M::CloseWorkloadDescriptors => &[C::Batch(&["K9"])],
+        M::ResourceLimits | M::CoreLimit => &[C::Batch(&["R20"])],
+        M::Session => &[C::Batch(&["K16"])],
+    }
+}
+
+impl Check {
+    async fn run(self, embedded: &Embedded) -> Result<Vec<Red>> {
+        let lab = &embedded.lab;
+        match self {
+            Self::Batch(only) => batch::run_checks(lab, Position::First, only).await,
+            Self::Posture => {
+                let document = serde_json::from_str(DOCUMENT)?;
+                let seen = posture::take(lab).await?;
+                posture::compare(&document, &embedded.headings(), &seen)
+            }
+            Self::Sealed => host::every_process_is_sealed(lab).await,
+            Self::AgentDescriptors => limits::agent_descriptors(lab).await,
+            Self::ControlGroups => limits::control_groups(lab).await,
+            Self::IdsDiffer => limits::ids_differ(lab).await,
+            Self::Executions => siblings::executions(lab, embedded.scoped()).await,
+            Self::Impostor => bail!("it makes a runtime of its own"),
+            Self::Bomb => processes::bomb(lab, "fork").await,
+            Self::Memory => memory::take(lab, "private").await,
+            Self::Spin => time::spin(lab).await,
+            Self::Disk => files::full_disk(lab).await,
+            Self::Inodes => files::full_of_files(lab).await,
+        }
+    }
+}
+
+/// The programs that can leave something out.
+fn mutable_programs() -> Result<(PathBuf, PathBuf)> {
+    let target = cargo_target()?.join("mutations");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--locked", "-p", "glovebox-box"])
+        .args(["--features", "mutations", "--target-dir"])
+        .arg(&target)
+        .current_dir(repository())
+        // The settings of the cargo that runs this test are not for this one.
+        .env_remove("CARGO_TARGET_DIR")
+        .status()
+        .context("building the programs that can leave something out")?;
+    ensure!(
+        status.success(),
+        "building the programs that can leave something out failed"
+    );
+    let folder = program("glovebox-launcher")?;
+    let profile: PathBuf = folder
+        .parent()
+        .context("a program without a folder")?
+        .strip_prefix(cargo_target()?)?
+        .to_owned();
+    let built = target.join(profile);
+    Ok((built.join("glovebox-launcher"), built.join("glovebox-exec")))
+}
+
+/// A data folder of its own, with the trees of the tests' and with a layer of these programs.
+fn layers(exec: &Path) -> Result<(PathBuf, Vec<String>)> {
+    let data = cargo_target()?.join("mutations/data");
+    fs_err::create_dir_all(&data)?;
+    let trees = data.join("trees");
+    if !trees.is_symlink() {
+        std::os::unix::fs::symlink(test_data()?.join("trees"), &trees)?;
+    }
+    let setup = Setup {
+        data: data.clone(),
+        programs: Programs {
+            agent: program("glovebox-agent")?,
+            exec: exec.to_owned(),
+        },
+        python: None,
+        search: Vec::new(),
+        lock: LOCK.into(),
+    };
+    let trees = setup
+        .ensure(&mut Silent)
+        .context("making a layer of these programs")?;
+    Ok((data, trees.layers))
+}
+
+/// What mutated runtimes are made of.
+struct Workshop {
+    /// Holds the launcher and, beside it, what it leaves out.
+    folder: TempDir,
+    data: PathBuf,
+    layers: Vec<String>,
+    /// What this machine lacks.
+    accepted: Vec<Weakness>,
+}
+
+impl Workshop {
+    async fn open() -> Result<Self> {
+        let (launcher, exec) = mutable_programs()?;
+        let (data, layers) = layers(&exec)?;
+        let folder = tempfile::tempdir()?;
+        fs_err::copy(&launcher, folder.path().join(LAUNCHER))?;
+        let plain = Embedded::start().await?;
+        let accepted = plain.accepted();
+        plain.finish().await?;
+        Ok(Self {
+            folder,
+            data,
+            layers,
+            accepted,
+        })
+    }
+
+    /// The options of a runtime that leaves something out.
+    fn options(&self, mutation: Option<Mutation>, run: &TempDir) -> Result<Options> {
+        let named = mutation.map(Mutation::name).unwrap_or_default();
+        let beside = self.folder.path().join(format!("{LAUNCHER}.mutations"));
+        fs_err::write(beside, named)?;
+        let mut options = lab::options(run)?;
+        options.launcher = self.folder.path().join(LAUNCHER);
+        options.data.clone_from(&self.data);
+        options.layers.clone_from(&self.layers);
+        options.accept_weaker.clone_from(&self.accepted);
+        Ok(options)
+    }
+
+    async fn runtime(&self, mutation: Option<Mutation>) -> Result<Embedded> {
+        let run = lab::run_folder()?;
+        let options = self.options(mutation, &run)?;
+        let installation = options.installation;
+        Embedded::of(EmbeddedRuntime::start(options).await?, installation, run)
+    }
+
+    /// What a check finds on a runtime that leaves something out.
+    async fn run(&self, check: Check, mutation: Option<Mutation>) -> Result<Vec<Red>> {
+        if let Check::Impostor = check {
+            let run = lab::run_folder()?;
+            return impostor::findings(self.options(mutation, &run)?, run).await;
+        }
+        let embedded = self.runtime(mutation).await?;
+        let found = check.run(&embedded).await;
+        let finished = embedded.finish().await;
+        let reds = found?;
+        finished?;
+        Ok(reds)
+    }
+}
+
+const LAUNCHER: &str = "glovebox-launcher";
+
+#[tokio::test]
+async fn every_protection_that_is_left_out_is_noticed() -> Result<()> {
+    let workshop = Workshop::open().await?;
+    let mut unnoticed = Vec::new();
+    for mutation in Mutation::ALL.iter().copied() {
+        let mut red = BTreeSet::new();
+        for check in mapped(mutation) {
+            match workshop.run(*check, Some(mutation)).await {
+                Ok(reds) => red.extend(reds.into_iter().map(|red| red.check)),
+                // A sandbox that cannot be used does not tell which protection it lacks.
+                Err(error) => println!("{}: {check:?} could not run: {error:#}", mutation.name()),
+            }
+        }
+        let checks: Vec<_> = red.into_iter().collect();
+        println!("{}: {}", mutation.name(), checks.join(" "));
+        if checks.is_empty() {
+            unnoticed.push(mutation.name());
+        }
+    }
+    if !unnoticed.is_empty() {
+        bail!("nothing noticed that these were left out: {unnoticed:?}");
+    }
+    Ok(())
+}
+
+/// The control: with nothing left out the same programs pass all the checks that are mapped.
+#[tokio::test]
+async fn with_nothing_left_out_nothing_is_noticed() -> Result<()> {
+    let workshop = Workshop::open().await?;
+    let mut seen = BTreeSet::new();
+    let mut reds = Vec::new();
+    for check in Mutation::ALL.iter().flat_map(|mutation| mapped(*mutation)) {
+        if seen.insert(format!("{check:?}")) {
+            reds.extend(workshop.run(*check, None).await?);
+        }
+    }
+    report::none(&reds)
+}
