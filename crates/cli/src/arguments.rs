@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Build the tree that sandboxes stand on, or check the one that is there
     Setup(SetupArguments),
+    /// Say what this machine can isolate, and how to fix what it cannot
+    Doctor(DoctorArguments),
     /// Print the version of this program and of its protocol
     Version,
 }
@@ -126,6 +128,27 @@ pub(crate) struct SetupArguments {
     /// Print nothing but what went wrong
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+/// What `glovebox doctor` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 when sandboxes can be made here, 1 otherwise.")]
+pub(crate) struct DoctorArguments {
+    /// Print one JSON document instead of lines
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Prepare this machine for a user's sandboxes (needs root); says each step before it does it
+    #[arg(long)]
+    pub(crate) fix: bool,
+
+    /// For whom to prepare it; the default is whoever called sudo
+    #[arg(long, value_name = "NAME", requires = "fix")]
+    pub(crate) user: Option<String>,
+
+    /// The data folder, instead of the usual one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
 }
 
 /// Reads `NAME=VALUE`. Which names may be set is the agent's to say; this refuses only what is

@@ -53,6 +53,12 @@ async fn perform(command: Command, environment: &Environment) -> ExitCode {
             return ExitCode::from(commands::run::run(&arguments, environment).await);
         }
         Command::Setup(arguments) => commands::setup::run(&arguments, environment).await,
+        Command::Doctor(arguments) => {
+            return match commands::doctor::run(&arguments, environment) {
+                Ok(status) => status,
+                Err(failure) => said(&failure),
+            };
+        }
         Command::Version => commands::version::run(),
     };
     match done {

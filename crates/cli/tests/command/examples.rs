@@ -40,7 +40,7 @@ fn pages(place: &Place, name: &str) -> usize {
         .expect("the examples are checked with LibreOffice: apt-get install libreoffice");
     assert!(converted.status.success());
     let stem = Path::new(name).file_stem().unwrap().to_str().unwrap();
-    let pdf = std::fs::read(place.path().join(format!("pdf/{stem}.pdf"))).unwrap();
+    let pdf = fs_err::read(place.path().join(format!("pdf/{stem}.pdf"))).unwrap();
     let text = String::from_utf8_lossy(&pdf);
     text.matches("/Type/Page").count() - text.matches("/Type/Pages").count()
 }
@@ -133,8 +133,8 @@ fn what_is_committed_is_what_its_maker_makes() {
         ("employment.xlsx", "workbook-to-deck/employment.xlsx"),
         ("stock-report.pdf", "pdf-to-csv/stock-report.pdf"),
     ] {
-        let made = std::fs::read(place.path().join("results").join(made)).unwrap();
-        let committed = std::fs::read(examples().join(committed)).unwrap();
+        let made = fs_err::read(place.path().join("results").join(made)).unwrap();
+        let committed = fs_err::read(examples().join(committed)).unwrap();
         assert!(
             made == committed,
             "a made file differs from the committed one"

@@ -1,15 +1,8 @@
 //! `glovebox` as a person or a program uses it: one file for each side of it.
 
-#![allow(
-    missing_docs,
-    unreachable_pub,
-    reason = "a test program has no callers"
-)]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "tests look at files and start programs as anybody would"
-)]
+#![cfg(test)]
 
+mod doctor;
 mod ends;
 mod events;
 mod examples;

@@ -32,26 +32,26 @@ impl Place {
     /// Writes a file, with the folders above it.
     pub fn file(&self, name: impl AsRef<OsStr>, content: impl AsRef<[u8]>) -> &Self {
         let path = self.path().join(name.as_ref());
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, content).unwrap();
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, content).unwrap();
         self
     }
 
     /// A file of `bytes` bytes that takes no room.
     pub fn sparse(&self, name: &str, bytes: u64) -> &Self {
-        let file = std::fs::File::create(self.path().join(name)).unwrap();
+        let file = fs_err::File::create(self.path().join(name)).unwrap();
         file.set_len(bytes).unwrap();
         self
     }
 
     pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path().join(name)).unwrap()
+        fs_err::read_to_string(self.path().join(name)).unwrap()
     }
 
     /// Everything below a folder of this place, sorted; nothing where it is not there.
     pub fn listed(&self, folder: &str) -> Vec<String> {
         fn below(folder: &Path, prefix: &str, names: &mut Vec<String>) {
-            let Ok(entries) = std::fs::read_dir(folder) else {
+            let Ok(entries) = fs_err::read_dir(folder) else {
                 return;
             };
             for entry in entries.map(Result::unwrap) {
