@@ -3,15 +3,17 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use glovebox_protocol::agent_config::AgentConfig;
 use glovebox_protocol::health::{Health, Status};
 use glovebox_protocol::sign::{Epoch, NoRandomness, Verifier};
+use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
+use tokio::time::sleep_until;
 
 use crate::files::{FileThreads, Inputs, ThreadsError};
 use crate::http;
@@ -21,6 +23,9 @@ use crate::process::{Launcher, OomCounter, Reaper, Registry, Spawner, Workload};
 
 /// Most connections at once. Only the runtime can reach the socket, and it needs a handful.
 const MAX_CONNECTIONS: usize = 64;
+
+/// How long no connection is taken after descriptors or memory ran out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Tells the time, in milliseconds since 1970 (UTC).
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -167,6 +172,10 @@ impl Agent {
                         drop(place);
                     });
                 }
+                Err(error) if is_passing(&error) => {
+                    drop(place);
+                    sleep_until(tokio::time::Instant::now() + ACCEPT_PAUSE).await;
+                }
                 Err(error) => return error,
             }
         }
@@ -191,6 +200,12 @@ impl Agent {
     pub async fn end_workload(&self) -> u32 {
         self.shared.workload.end().await
     }
+}
+
+/// Whether a connection could not be taken for want of something that may come back.
+fn is_passing(error: &std::io::Error) -> bool {
+    let fatal = [Errno::BADF, Errno::INVAL, Errno::NOTSOCK, Errno::OPNOTSUPP];
+    Errno::from_io_error(error).is_some_and(|errno| !fatal.contains(&errno))
 }
 
 impl Shared {

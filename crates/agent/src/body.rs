@@ -1,5 +1,7 @@
 //! Bodies of requests, tied to what their signature promised.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::sign::{BodyDigest, Verified};
@@ -7,6 +9,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use crate::error::ApiError;
 
@@ -19,6 +22,9 @@ pub(crate) const MAX_EXECUTE: u64 = 16 * 1024 * 1024;
 /// A body as long as this is read to its end though nobody wants it, so that a client that is
 /// still sending gets to read the answer. Of a longer one the connection is cut.
 const MAX_UNWANTED: u64 = 64 * 1024 * 1024;
+
+/// How long the next part of a body may take to come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The body of a request whose signature is right; the body itself is not believed yet.
 pub(crate) struct SignedBody {
@@ -50,7 +56,8 @@ impl SignedBody {
         let mut batch = Vec::new();
         let mut gathered = 0;
         while gathered < bytes {
-            match self.incoming.frame().await {
+            let next = timeout(PATIENCE, self.incoming.frame()).await;
+            match next.map_err(|_| ApiError::invalid("the body did not come"))? {
                 None => break,
                 Some(Ok(frame)) => {
                     if let Ok(chunk) = frame.into_data() {
@@ -102,12 +109,13 @@ pub(crate) async fn discard(incoming: &mut Incoming) -> bool {
     {
         return false;
     }
-    while let Some(frame) = incoming.frame().await {
-        if frame.is_err() {
-            return false;
+    loop {
+        match timeout(PATIENCE, incoming.frame()).await {
+            Ok(None) => return true,
+            Ok(Some(Ok(_))) => {}
+            Ok(Some(Err(_))) | Err(_) => return false,
         }
     }
-    true
 }
 
 impl SignedBody {

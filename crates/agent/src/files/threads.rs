@@ -1,5 +1,6 @@
 //! The threads that touch the workspace.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -120,9 +121,9 @@ fn prepare(workspace: &Path, fs_id: Option<u32>) -> Result<Workspace, ThreadsErr
 fn work(queue: &Mutex<Receiver<Job>>, workspace: &Workspace) {
     loop {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        match job {
-            Ok(job) => job(workspace),
-            Err(_) => return,
-        }
+        let Ok(job) = job else { return };
+        // A job that panics ends by dropping its result, which its caller sees; the thread goes
+        // on. A job shares nothing that it could leave half changed.
+        let _ = catch_unwind(AssertUnwindSafe(|| job(workspace)));
     }
 }

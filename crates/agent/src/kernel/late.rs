@@ -19,7 +19,7 @@ const KEPT_BYTES: usize = 64 * 1024;
 const MAX_CALLS: usize = 64;
 
 /// Bytes read at once.
-const READ_BYTES: usize = 16 * 1024;
+const READ_BYTES: usize = 4 * 1024;
 
 /// The calls that may still be written to.
 #[derive(Default)]
@@ -127,11 +127,11 @@ impl Late {
 }
 
 async fn listen(receiver: Arc<Receiver>, tail: Arc<Locked<Tail>>) {
-    let mut buffer = vec![0; READ_BYTES];
     loop {
         if receiver.readable().await.is_err() {
             return;
         }
+        let mut buffer = [0; READ_BYTES];
         match receiver.try_read(&mut buffer) {
             Ok(0) => return,
             Ok(read) => tail.with(|tail| tail.push(&buffer[..read])),

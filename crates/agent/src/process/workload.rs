@@ -1,10 +1,12 @@
 //! Everything that runs in the sandbox besides the agent: started here, ended here.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use glovebox_protocol::event::{Note, Outcome};
 use glovebox_protocol::limits::Limits;
 use rustix::process::{Signal, kill_process};
+use tokio::time::timeout;
 
 use super::proc::processes;
 use super::{Child, Exit, Launch, Launcher, OomCounter, Reaper};
@@ -13,6 +15,9 @@ use crate::lock::Locked;
 
 /// A workspace with less room than this, in bytes, counts as full.
 const FULL_BELOW: u64 = 64 * 1024;
+
+/// How long to wait for killed processes to be gone.
+const CLEAR_LIMIT: Duration = Duration::from_secs(5);
 
 /// The workload of one sandbox.
 pub(crate) struct Workload {
@@ -83,7 +88,8 @@ impl Workload {
     pub(crate) async fn clear(&self, child: &Child) -> u32 {
         let before = self.reaper.reaped();
         if self.kill_all_for_last_tenant() {
-            self.reaper.end_all().await;
+            // One that the kernel does not let go is left to the end of the sandbox.
+            let _ = timeout(CLEAR_LIMIT, self.reaper.end_all()).await;
             return u32::try_from(self.reaper.reaped() - before).unwrap_or(u32::MAX);
         }
         let main = child.pid().as_raw_nonzero().get();
