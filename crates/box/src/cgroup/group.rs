@@ -338,3 +338,6 @@ fn pause() {
     // Being woken early only means looking again early.
     let _ = rustix::event::poll(&mut [], Some(&moment));
 }
+
+#[cfg(test)]
+mod tests;

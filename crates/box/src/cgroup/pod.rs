@@ -4,6 +4,7 @@
 //! Every pod's folder is locked by its launcher for as long as that lives, so that a folder that
 //! can be locked is a leftover. The kernel ends the lock with the process, however it ends.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -81,39 +82,44 @@ impl PodGroups {
             version: layout.version,
             trees: Vec::new(),
         };
-        let mut missing = Vec::new();
+        let mut causes = BTreeMap::new();
         for tree in &layout.trees {
             match make_tree(layout.version, tree, name, owner) {
                 Ok(made) => pod.trees.push(made),
                 Err(error) => {
                     let cause = chain(&error);
-                    let lost = tree.controllers.iter().filter_map(|c| limit_of(*c));
-                    missing.extend(lost.map(|weakness| Missing {
-                        weakness,
-                        cause: cause.clone(),
-                    }));
+                    causes.extend(tree.controllers.iter().map(|c| (*c, cause.clone())));
                 }
             }
         }
-        missing.extend(pod.lacking());
+        let missing = pod.missing(&causes);
         (pod, missing)
     }
 
-    fn lacking(&self) -> Vec<Missing> {
-        let has = |controller| {
-            let mut trees = self.trees.iter();
-            trees.find(|tree| tree.controllers.contains(&controller))
-        };
+    /// Every limit that these groups cannot set; `causes` says why a controller has no group.
+    fn missing(&self, causes: &BTreeMap<Controller, String>) -> Vec<Missing> {
         let mut missing = Vec::new();
-        if let Some(tree) = has(Controller::Memory) {
-            let file = match self.version {
+        for controller in Controller::LIMITING {
+            let mut trees = self.trees.iter();
+            let Some(tree) = trees.find(|tree| tree.controllers.contains(&controller)) else {
+                let cause = causes.get(&controller).cloned().unwrap_or_else(|| {
+                    format!("the controller `{}` is not there", controller.name())
+                });
+                let lost = limits_of(controller).iter().map(|weakness| Missing {
+                    weakness: *weakness,
+                    cause: cause.clone(),
+                });
+                missing.extend(lost);
+                continue;
+            };
+            let swap = match self.version {
                 Version::One => "memory.memsw.limit_in_bytes",
                 Version::Two => "memory.swap.max",
             };
-            if !tree.folder.join(file).exists() {
+            if controller == Controller::Memory && !tree.folder.join(swap).exists() {
                 missing.push(Missing {
                     weakness: Weakness::SwapLimit,
-                    cause: format!("the kernel has no {file}: swap is not accounted for"),
+                    cause: format!("the kernel has no {swap}: swap is not accounted for"),
                 });
             }
         }
@@ -135,12 +141,12 @@ impl PodGroups {
 }
 
 /// What goes without a controller.
-pub(crate) const fn limit_of(controller: Controller) -> Option<Weakness> {
+const fn limits_of(controller: Controller) -> &'static [Weakness] {
     match controller {
-        Controller::Memory => Some(Weakness::MemoryLimit),
-        Controller::Pids => Some(Weakness::ProcessLimit),
-        Controller::Cpu => Some(Weakness::CpuLimit),
-        Controller::Freezer => None,
+        Controller::Memory => &[Weakness::MemoryLimit, Weakness::SwapLimit],
+        Controller::Pids => &[Weakness::ProcessLimit],
+        Controller::Cpu => &[Weakness::CpuLimit],
+        Controller::Freezer => &[],
     }
 }
 
@@ -197,34 +203,27 @@ fn make_tree(
     name: &str,
     owner: Option<(Uid, Gid)>,
 ) -> Result<PodTree, CgroupError> {
-    prepare_base(version, tree)?;
+    let parent = tree.base.parent().unwrap_or(&tree.mount);
+    if version == Version::Two && parent != tree.mount {
+        make_room(parent)?;
+    }
+    let controllers = usable(version, tree, parent)?;
+    if version == Version::Two {
+        enable(parent, &controllers)?;
+    }
+    match files::make_folder(&tree.base) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            return Err(on("making the control group", &tree.base)(error));
+        }
+        _ => {}
+    }
     let folder = tree.base.join(name);
     let lock = make_locked(&folder)?;
-    if version == Version::Two {
-        enable(
-            &tree.base,
-            &tree.controllers.iter().copied().collect::<Vec<_>>(),
-        )?;
-    }
-    let controllers: Vec<_> = tree.controllers.iter().copied().collect();
-    if let Some((uid, gid)) = owner {
-        // The folder and what moves processes into it and spreads controllers below it; the files
-        // that limit the pod itself stay the host's.
-        for file in [
-            "",
-            "cgroup.procs",
-            "cgroup.subtree_control",
-            "cgroup.threads",
-        ] {
-            let path = folder.join(file);
-            if file.is_empty() || path.exists() {
-                rustix::fs::chown(&path, Some(uid), Some(gid))
-                    .map_err(|error| on("giving the pod", &path)(error.into()))?;
-            }
-        }
-    }
-    if version == Version::Two {
-        enable(&folder, &controllers)?;
+    let made = fill(version, &tree.base, &folder, &controllers, owner);
+    if let Err(error) = made {
+        // Nothing is in it; if it stays, the next launcher sweeps it.
+        let _ = files::remove_folder(&folder);
+        return Err(error);
     }
     Ok(PodTree {
         folder,
@@ -233,22 +232,50 @@ fn make_tree(
     })
 }
 
-fn prepare_base(version: Version, tree: &Tree) -> Result<(), CgroupError> {
+/// The controllers of a tree that can be had: on version 2, those that were passed on to us.
+fn usable(version: Version, tree: &Tree, parent: &Path) -> Result<Vec<Controller>, CgroupError> {
+    let wanted = tree.controllers.iter().copied();
+    if version == Version::One {
+        return Ok(wanted.collect());
+    }
+    let file = parent.join("cgroup.controllers");
+    let there = files::read(&file).map_err(on("reading", &file))?;
+    let there: Vec<_> = there.split_ascii_whitespace().collect();
+    Ok(wanted
+        .filter(|controller| there.contains(&controller.name()))
+        .collect())
+}
+
+/// Gives the pod's folder its controllers and its owner.
+fn fill(
+    version: Version,
+    base: &Path,
+    folder: &Path,
+    controllers: &[Controller],
+    owner: Option<(Uid, Gid)>,
+) -> Result<(), CgroupError> {
     if version == Version::Two {
-        let parent = tree.base.parent().unwrap_or(&tree.mount);
-        if parent != tree.mount {
-            make_room(parent)?;
+        enable(base, controllers)?;
+        enable(folder, controllers)?;
+    }
+    let Some((uid, gid)) = owner else {
+        return Ok(());
+    };
+    // The folder and what moves processes into it and spreads controllers below it; the files
+    // that limit the pod itself stay the host's.
+    for file in [
+        "",
+        "cgroup.procs",
+        "cgroup.subtree_control",
+        "cgroup.threads",
+    ] {
+        let path = folder.join(file);
+        if file.is_empty() || path.exists() {
+            rustix::fs::chown(&path, Some(uid), Some(gid))
+                .map_err(|error| on("giving the pod", &path)(error.into()))?;
         }
-        enable(
-            parent,
-            &tree.controllers.iter().copied().collect::<Vec<_>>(),
-        )?;
     }
-    match files::make_folder(&tree.base) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(on("making the control group", &tree.base)(error)),
-    }
+    Ok(())
 }
 
 /// On version 2 a group with controllers below may hold no process itself: moves those of a
@@ -325,4 +352,102 @@ fn lock_folder(folder: &Path, how: FlockOperation) -> Result<Option<File>, Cgrou
     let held = file.metadata().map_err(on("looking at", folder))?;
     let named = fs_err::metadata(folder).map_err(on("looking at", folder))?;
     Ok((held.ino() == named.ino() && held.dev() == named.dev()).then_some(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with the files of a group, as the kernel would make it.
+    fn group(procs: &str, control: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs_err::write(folder.path().join("cgroup.procs"), procs).unwrap();
+        fs_err::write(folder.path().join("cgroup.subtree_control"), control).unwrap();
+        folder
+    }
+
+    #[test]
+    fn only_controllers_that_are_off_are_switched_on() {
+        let off = group("", "");
+        enable(off.path(), &[Controller::Pids]).unwrap();
+        let control = off.path().join("cgroup.subtree_control");
+        assert_eq!(files::read(&control).unwrap(), "+pids");
+        let on = group("", "cpu memory pids\n");
+        enable(on.path(), &Controller::LIMITING).unwrap();
+        let control = on.path().join("cgroup.subtree_control");
+        assert_eq!(files::read(&control).unwrap(), "cpu memory pids\n");
+    }
+
+    #[test]
+    fn a_delegated_group_is_emptied_into_a_leaf() {
+        let delegated = group("12\n345\n", "");
+        let leaf = delegated.path().join(SUPERVISOR);
+        fs_err::create_dir(&leaf).unwrap();
+        fs_err::write(leaf.join("cgroup.procs"), "").unwrap();
+        make_room(delegated.path()).unwrap();
+        // The last one that was written; the kernel's file would have both.
+        assert_eq!(files::read(&leaf.join("cgroup.procs")).unwrap(), "345");
+    }
+
+    #[test]
+    fn on_version_two_only_what_was_passed_on_is_used() {
+        let delegated = group("", "");
+        fs_err::write(delegated.path().join("cgroup.controllers"), "cpu pids\n").unwrap();
+        let tree = Tree {
+            mount: delegated.path().to_owned(),
+            base: delegated.path().join("glovebox"),
+            controllers: Controller::LIMITING.into(),
+        };
+        assert_eq!(
+            usable(Version::Two, &tree, delegated.path()).unwrap(),
+            [Controller::Pids, Controller::Cpu]
+        );
+    }
+
+    #[test]
+    fn swap_that_is_not_accounted_for_is_missing_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            version: Version::One,
+            trees: vec![Tree {
+                mount: folder.path().to_owned(),
+                base: folder.path().join("glovebox"),
+                controllers: Controller::LIMITING.into(),
+            }],
+        };
+        let (pod, missing) = PodGroups::make(&layout, "pod", None);
+        let names: Vec<_> = missing.iter().map(|missing| missing.weakness).collect();
+        assert_eq!(names, [Weakness::SwapLimit]);
+        pod.remove().unwrap();
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_made_costs_every_limit_of_its_controllers() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout {
+            version: Version::One,
+            trees: vec![Tree {
+                mount: folder.path().to_owned(),
+                base: folder.path().join("not/prepared"),
+                controllers: [Controller::Cpu, Controller::Freezer].into(),
+            }],
+        };
+        let (pod, missing) = PodGroups::make(&layout, "pod", None);
+        assert!(pod.trees.is_empty());
+        let names: Vec<_> = missing.iter().map(|missing| missing.weakness).collect();
+        assert_eq!(
+            names,
+            [
+                Weakness::MemoryLimit,
+                Weakness::SwapLimit,
+                Weakness::ProcessLimit,
+                Weakness::CpuLimit
+            ]
+        );
+        assert!(
+            missing[0].cause.contains("`memory` is not there"),
+            "{missing:?}"
+        );
+        assert!(missing[3].cause.contains("not/prepared"), "{missing:?}");
+    }
 }

@@ -153,22 +153,33 @@ fn confine(
     // Its number is closed already.
     std::mem::forget(release);
     reporter.done(Step::Descriptors);
-    if !omissions.omits(Mutation::NoNewPrivileges) {
-        rustix::thread::set_no_new_privs(true).step(Step::NoNewPrivileges)?;
+    restrict(&omissions, filters, reporter)?;
+    reporter.done(Step::Seccomp);
+    Ok(())
+}
+
+/// Rules out new privileges, without which the kernel takes neither rules nor filters; the filter
+/// last, because it ends what can be done to this process from inside.
+fn restrict(
+    omissions: &Omissions,
+    filters: &Filters,
+    reporter: &mut Reporter,
+) -> Result<(), Failed> {
+    if omissions.omits(Mutation::NoNewPrivileges) {
+        return Ok(());
     }
+    rustix::thread::set_no_new_privs(true).step(Step::NoNewPrivileges)?;
     reporter.done(Step::NoNewPrivileges);
     if !omissions.omits(Mutation::LandlockAgent) {
         restrict_agent().step(Step::Landlock)?;
     }
     reporter.done(Step::Landlock);
-    // Last, because the list ends what can be done to this process from inside.
     if !omissions.omits(Mutation::SeccompFamilies) {
         filters.families.load().step(Step::Seccomp)?;
     }
     if !omissions.omits(Mutation::SeccompAgent) {
         filters.list.load().step(Step::Seccomp)?;
     }
-    reporter.done(Step::Seccomp);
     Ok(())
 }
 

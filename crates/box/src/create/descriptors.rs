@@ -67,6 +67,12 @@ pub(crate) fn arrange(
     }
     let report_number = next;
     place(reporting.as_fd(), report_number).map_err(errno)?;
+    if omissions.omits(Mutation::CloseDescriptors) {
+        // Everything else here closes itself at `exec`, so something has to be left open.
+        for fd in &aside {
+            rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
+        }
+    }
     std::mem::forget(aside);
     std::mem::forget(reporting);
     let taken = crate::sys::descriptors::inherited(report_number).map_err(errno)?;

@@ -98,7 +98,7 @@ fn try_make(
     let mut clock = Stages::start();
     let omissions = surroundings.omissions.with(spec);
     let layers = check_layers(&spec.layers)?;
-    let ids = take_ids(slots, remains)?;
+    let ids = take_ids(slots, remains, &omissions)?;
     let groups = remains
         .groups
         .insert(make_groups(surroundings, spec, &omissions)?);
@@ -142,7 +142,11 @@ fn try_make(
     }
 }
 
-fn take_ids(slots: &mut Slots, remains: &mut Remains) -> Result<BoxIds, Fault> {
+fn take_ids(
+    slots: &mut Slots,
+    remains: &mut Remains,
+    omissions: &Omissions,
+) -> Result<BoxIds, Fault> {
     let doing = "choosing ids for the box";
     let taken = slots.take().map_err(|error| Fault::failed(doing, error))?;
     let (slot, ids) = taken.ok_or_else(|| {
@@ -150,6 +154,9 @@ fn take_ids(slots: &mut Slots, remains: &mut Remains) -> Result<BoxIds, Fault> {
             .with_fix("end a sandbox, or give this user a larger range of subordinate ids")
     })?;
     remains.slot = Some(slot);
+    if omissions.omits(Mutation::UniqueIds) {
+        return Ok(BoxIds::of_slot(0));
+    }
     Ok(ids)
 }
 

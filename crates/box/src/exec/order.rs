@@ -128,9 +128,11 @@ fn seal(arguments: &Arguments) -> Result<(), ExecError> {
     if !omissions.omits(Mutation::CloseWorkloadDescriptors) {
         sys::descriptors::close_from(FIRST_OWN).in_step("closing descriptors")?;
     }
-    if !omissions.omits(Mutation::NoNewPrivileges) {
-        rustix::thread::set_no_new_privs(true).in_step("ruling out new privileges")?;
+    if omissions.omits(Mutation::NoNewPrivileges) {
+        // Without it the kernel takes neither rules nor filters.
+        return Ok(());
     }
+    rustix::thread::set_no_new_privs(true).in_step("ruling out new privileges")?;
     if !omissions.omits(Mutation::LandlockWorkload) {
         restrict_workload().in_step("restricting files and signals")?;
     }

@@ -1,0 +1,126 @@
+//! Each protection is left out in turn, and a look at the box must show it. Built and run with
+//! the feature `mutations` only, in a target folder of its own.
+
+#![cfg(all(test, feature = "mutations"))]
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use glovebox_box::control::{BoxFacts, Fault};
+use glovebox_box::mutation::Mutation;
+use support::launcher::{Launcher, posture, run, run_as_agent, spec};
+use support::tree;
+
+/// What a workload sees of its box, without what differs from box to box.
+const LOOK: &str = "
+import ctypes, errno, fcntl, os, resource, socket
+def attempt(work):
+    try: return repr(work())
+    except OSError as error: return errno.errorcode[error.errno]
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number):
+    ctypes.set_errno(0)
+    return libc.syscall(number, 0, 0, 0, 0, 0, 0), errno.errorcode.get(ctypes.get_errno())
+status = dict(line.split(':', 1) for line in open('/proc/self/status'))
+for name in 'CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs Seccomp Seccomp_filters'.split(): print(name, status[name].strip())
+for line in open('/proc/self/mountinfo'): fields = line.split(); print(fields[4], fields[5])
+for folder in ('/workspace', '/tmp', '/dev/shm'):
+    stat = os.statvfs(folder); print(folder, stat.f_blocks, stat.f_files)
+print(sorted(name for name in os.listdir('/proc') if not name.isdigit()), '1' in os.listdir('/proc'))
+print(os.listdir('/mnt'), os.uname().nodename, sorted(os.listdir('/proc/self/fd')))
+print([(name, resource.getrlimit(getattr(resource, name))) for name in sorted(dir(resource)) if name.startswith('RLIMIT_') and name != 'RLIMIT_NPROC'])
+print(os.getsid(0) == os.getpid(), attempt(lambda: socket.socket(socket.AF_INET)))
+print(open('/proc/self/cgroup').read(), open('/proc/self/setgroups').read())
+print(attempt(lambda: open('/opt/glovebox/bin/glovebox-exec', 'rb').read(4)), call(308))
+";
+
+/// What the agent sees beside its posture.
+const AGENT_LOOK: &str = "
+import errno, fcntl
+try: fcntl.ioctl(open('/dev/null'), 0x5401, bytes(64))
+except OSError as error: print(errno.errorcode[error.errno])
+";
+
+/// Everything that is looked at.
+fn look(launcher: &mut Launcher, left_out: &[Mutation], other: &BoxFacts) -> Result<String, Fault> {
+    let mut wanted = spec();
+    wanted.mutations = left_out.to_vec();
+    let facts = launcher.create(wanted)?;
+    let mut seen = posture(&facts);
+    seen.retain(|name, _| {
+        ["fds", "securebits", "limits", "setgroups", "hostname"].contains(&name.as_str())
+    });
+    let fds = seen["fds"].lines().count().to_string();
+    seen.insert("fds".into(), fds);
+    let spaces: BTreeMap<_, _> = ["net", "ipc", "uts", "pid", "cgroup"]
+        .map(|space| {
+            let of = |pid: &str| fs_err::read_link(format!("/proc/{pid}/ns/{space}")).unwrap();
+            (space, of("self") == of(&facts.pid.to_string()))
+        })
+        .into();
+    let workload = run(&facts, &["python3", "-c", LOOK]);
+    let agent = run_as_agent(&facts, &["/opt/python/bin/python3", "-c", AGENT_LOOK]);
+    let shares_ids = facts.host_ids.workload == other.host_ids.workload;
+    let groups = group_files(&facts);
+    launcher.remove(facts.sandbox);
+    Ok(format!(
+        "{seen:#?}\n{spaces:?}\n{shares_ids}\n{groups:?}\n{}{}\n{}{}",
+        workload.stdout, workload.stderr, agent.stdout, agent.stderr
+    ))
+}
+
+fn group_files(facts: &BoxFacts) -> Vec<String> {
+    let sandbox = facts.sandbox.to_string();
+    [
+        ("memory", "memory.limit_in_bytes"),
+        ("memory", "memory.memsw.limit_in_bytes"),
+        ("pids", "pids.max"),
+        ("cpu", "cpu.cfs_quota_us"),
+    ]
+    .map(|(controller, file)| {
+        fs_err::read_dir(format!("/sys/fs/cgroup/{controller}/glovebox"))
+            .unwrap()
+            .flatten()
+            .map(|pod| pod.path().join(&sandbox).join("work").join(file))
+            .find_map(|path| fs_err::read_to_string(path).ok())
+            .unwrap()
+    })
+    .into()
+}
+
+/// The first line that differs, for whoever reads the output.
+fn difference(seen: &Result<String, Fault>, sealed: &str) -> String {
+    match seen {
+        Ok(seen) => {
+            let mut lines = seen.lines().zip(sealed.lines());
+            let line = lines.find(|(seen, sealed)| seen != sealed);
+            line.map_or("none".into(), |(seen, _)| seen.trim().to_owned())
+        }
+        Err(fault) => format!("{fault}"),
+    }
+}
+
+#[test]
+fn every_protection_that_is_left_out_is_noticed() {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let other = launcher.create(spec()).unwrap();
+    let sealed = look(&mut launcher, &[], &other).unwrap();
+    assert_eq!(
+        look(&mut launcher, &[], &other).unwrap(),
+        sealed,
+        "not steady"
+    );
+    let unnoticed: Vec<_> = Mutation::ALL
+        .iter()
+        .filter(|mutation| {
+            let seen = look(&mut launcher, &[**mutation], &other);
+            println!("{}: {}", mutation.name(), difference(&seen, &sealed));
+            // A box that cannot be made at all is a box that was noticed.
+            seen.is_ok_and(|seen| seen == sealed)
+        })
+        .collect();
+    assert_eq!(unnoticed, Vec::<&Mutation>::new());
+    assert!(launcher.close().success());
+}
