@@ -35,11 +35,13 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
 
     let runs = repeats.of(1, 5);
     let many = repeats.of(300, 5000);
-    let (mut program, mut kernel, mut printed) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut program, mut kernel) = (Vec::new(), Vec::new());
+    let (mut program_lines, mut kernel_lines) = (Vec::new(), Vec::new());
     for _ in 0..runs {
         program.push(process_speed(&loud, &blocks(many), many * 100_000).await?);
         kernel.push(kernel_speed(&loud, &blocks(many), many * 100_000).await?);
-        printed.push(kernel_speed(&loud, &lines(many * 100), many * 10_000).await?);
+        program_lines.push(process_speed(&loud, &lines(many * 50), many * 5_000).await?);
+        kernel_lines.push(kernel_speed(&loud, &lines(many * 50), many * 5_000).await?);
     }
     let peak = inspect::agent_peak_mib(loud.id())?;
     let quiet = Samples::new(round_trip::row(&other, repeats.of(50, 1000)).await?)?;
@@ -57,8 +59,14 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
         Figure::median("G7", "agent_kernel_stdout_mb_per_s", &Samples::new(kernel)?)
             .beside(&gateway.peer, gateway.samples("blocks_mb_per_s")?.median())
             .at_least(100.0),
-        Figure::median("G7", "agent_kernel_lines_mb_per_s", &Samples::new(printed)?)
+        Figure::median("G7", "agent_lines_mb_per_s", &Samples::new(program_lines)?)
             .beside(&gateway.peer, gateway.samples("lines_mb_per_s")?.median()),
+        Figure::median(
+            "G7",
+            "agent_kernel_lines_mb_per_s",
+            &Samples::new(kernel_lines)?,
+        )
+        .beside(&gateway.peer, gateway.samples("lines_mb_per_s")?.median()),
         Figure::new("G7", "agent_peak_before_mib", peak_before, 1),
         Figure::new("G7", "agent_peak_mib", peak, 1),
         Figure::new(

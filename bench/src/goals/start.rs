@@ -1,4 +1,7 @@
-//! G2: from nothing to the first output of a program, without pool and without template.
+//! G2: from nothing to the first output of a program, without pool and without template. For
+//! information also to the first cell of a kernel, which is what the kernel gateway gives.
+
+use std::time::Instant;
 
 use anyhow::Result;
 
@@ -35,6 +38,15 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
             theirs[place].push(bubblewrap.first_output_ms(code)?);
         }
     }
+    let mut kernel_start = Vec::new();
+    for _ in 0..repeats.of(2, 10) {
+        let begun = Instant::now();
+        let sandbox = stage.create().await?;
+        sandbox.execute(BARE).await?;
+        kernel_start.push(milliseconds(begun));
+        stage.remove(sandbox).await?;
+    }
+    let kernel_start = Samples::new(kernel_start)?;
     let [bare, libraries] = ours.map(Samples::new);
     let [wrapped_bare, wrapped_libraries] = theirs.map(Samples::new);
     let (bare, libraries, made) = (bare?, libraries?, Samples::new(made)?);
@@ -50,6 +62,8 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
             .beside(&bubblewrap.peer, wrapped_libraries?.median()),
         Figure::median("G2", "fresh_bare_beside_bwrap_ms", &bare)
             .beside(&bubblewrap.peer, wrapped_bare?.median()),
+        Figure::median("G2", "fresh_kernel_ms", &kernel_start)
+            .beside(kernel, gateway.samples("bare_ms")?.median()),
         Figure::new("G2", "fresh_bare_p99_ms", bare.percentile(99), bare.count()),
         Figure::median("G2", "create_ms", &made),
     ])
@@ -57,7 +71,7 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
 
 /// Milliseconds until the sandbox answers, and until its first program's first output.
 async fn first_output_ms(stage: &Stage, code: &str) -> Result<(f64, f64)> {
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     let sandbox = stage.create().await?;
     let created = milliseconds(begun);
     let mut running = sandbox.start_python(code).await?;
