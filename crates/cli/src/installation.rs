@@ -117,21 +117,26 @@ impl tree::Progress for Told {
     fn begins(&mut self, step: Step) {
         self.steps += 1;
         self.step = Some(step);
-        self.progress
-            .say(format!("setting up (once, takes minutes): {step}"));
-        self.progress.tick();
+        self.progress.say(in_words(step));
     }
 
     fn advances(&mut self, done: usize, total: usize) {
         if let Some(step) = self.step {
-            self.progress.say(format!(
-                "setting up (once, takes minutes): {step}, {done} of {total}"
-            ));
+            self.progress
+                .say(format!("{}, {done} of {total}", in_words(step)));
         }
     }
 
     fn notes(&mut self, note: &str) {
         self.notes.push(note.into());
+    }
+}
+
+/// A step for the progress line. What is not done once but again and again is told apart.
+fn in_words(step: Step) -> String {
+    match step {
+        Step::Wait | Step::Verify => step.to_string(),
+        once => format!("setting up (once, takes minutes): {once}"),
     }
 }
 

@@ -3,7 +3,7 @@
 //! A reader that is slow holds up this thread and then, through a short queue, the program; it
 //! never holds up the signals that this command listens to. Bytes are written as they are.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -83,8 +83,19 @@ fn write_all(
     told: &watch::Sender<bool>,
     progress: &Progress,
 ) {
+    // What goes into a file neither disturbs the progress line nor leaves a line unfinished.
+    let (shows_out, shows_err) = (
+        std::io::stdout().is_terminal(),
+        std::io::stderr().is_terminal(),
+    );
     while let Some(message) = receiver.blocking_recv() {
-        progress.before_output();
+        let shows = match &message {
+            Message::Out(_) => shows_out,
+            Message::Err(_) | Message::Line(_) => shows_err,
+        };
+        if shows {
+            progress.before_output();
+        }
         let (written, ends_line) = match &message {
             Message::Out(bytes) => (to_stdout(bytes), bytes.ends_with(b"\n")),
             Message::Err(bytes) => (to_stderr(bytes), bytes.ends_with(b"\n")),
@@ -95,7 +106,9 @@ fn write_all(
                 (Ok(()), true)
             }
         };
-        progress.after_output(ends_line);
+        if shows {
+            progress.after_output(ends_line);
+        }
         if written.is_err() {
             told.send_replace(false);
         }

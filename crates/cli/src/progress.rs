@@ -12,6 +12,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// How often the line is to be drawn anew.
 pub(crate) const TICK: Duration = Duration::from_millis(120);
 
+/// How long something has to take before it is worth a line.
+const PATIENCE: Duration = Duration::from_millis(150);
+
 /// How long output has to be quiet before the line comes back.
 const QUIET: Duration = Duration::from_millis(400);
 
@@ -70,7 +73,6 @@ impl Progress {
                 since: Instant::now(),
                 bytes,
             });
-            state.draw();
         }
     }
 
@@ -145,8 +147,13 @@ impl State {
         let Some(phase) = self.phase.as_ref().filter(|_| is_quiet && !self.mid_line) else {
             return;
         };
+        if phase.since.elapsed() < PATIENCE {
+            return;
+        }
         let bar = self.bar.get_or_insert_with(|| new_bar(phase));
-        bar.set_message(phase.text.clone());
+        if bar.message() != phase.text {
+            bar.set_message(phase.text.clone());
+        }
         if let Some((done, _)) = phase.bytes {
             bar.set_position(done);
         }

@@ -31,7 +31,9 @@ pub(crate) async fn collect(
     };
     let swept = session.until_stopped("collecting results", ended).await?;
     let total = swept.artifacts.iter().map(|artifact| artifact.bytes).sum();
-    session.progress.phase_of_bytes("collecting results", total);
+    if total > 0 {
+        session.progress.phase_of_bytes("collecting results", total);
+    }
     for artifact in swept.artifacts {
         let fetching = fetch(client, results, &artifact);
         let saved = session

@@ -148,6 +148,7 @@ pub(crate) fn from_runtime(error: RuntimeError) -> Failure {
         RuntimeError::Unsupported { what, fix, .. } => {
             let accept = format!("go without it: --accept-weaker={what}");
             let fix = match fix {
+                Some(fix) if fix.contains("--accept-weaker") => fix.clone(),
                 Some(fix) => format!("{fix}; or {accept}"),
                 None => accept,
             };

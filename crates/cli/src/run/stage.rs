@@ -23,9 +23,10 @@ pub(crate) async fn stage(
     client: &AgentClient,
     inputs: &Inputs,
 ) -> Result<(), Failure> {
-    session
-        .progress
-        .phase_of_bytes("copying in", inputs.total_bytes());
+    let total = inputs.total_bytes();
+    if total > 0 {
+        session.progress.phase_of_bytes("copying in", total);
+    }
     for input in inputs.files() {
         let progress = session.progress;
         let staged = session

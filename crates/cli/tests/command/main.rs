@@ -8,6 +8,7 @@ mod events;
 mod examples;
 mod inputs;
 mod notebook;
+mod progress;
 mod refusals;
 mod results;
 mod script;

@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A folder in which `glovebox` is run.
-pub struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
 /// What a command printed and how it ended.
 #[derive(Debug)]
-pub struct Said {
-    pub status: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Said {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Writes a file, with the folders above it.
-    pub fn file(&self, name: impl AsRef<OsStr>, content: impl AsRef<[u8]>) -> &Self {
+    pub(crate) fn file(&self, name: impl AsRef<OsStr>, content: impl AsRef<[u8]>) -> &Self {
         let path = self.path().join(name.as_ref());
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
         fs_err::write(path, content).unwrap();
@@ -38,18 +38,18 @@ impl Place {
     }
 
     /// A file of `bytes` bytes that takes no room.
-    pub fn sparse(&self, name: &str, bytes: u64) -> &Self {
+    pub(crate) fn sparse(&self, name: &str, bytes: u64) -> &Self {
         let file = fs_err::File::create(self.path().join(name)).unwrap();
         file.set_len(bytes).unwrap();
         self
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs_err::read_to_string(self.path().join(name)).unwrap()
     }
 
     /// Everything below a folder of this place, sorted; nothing where it is not there.
-    pub fn listed(&self, folder: &str) -> Vec<String> {
+    pub(crate) fn listed(&self, folder: &str) -> Vec<String> {
         fn below(folder: &Path, prefix: &str, names: &mut Vec<String>) {
             let Ok(entries) = fs_err::read_dir(folder) else {
                 return;
@@ -70,7 +70,7 @@ impl Place {
     }
 
     /// `glovebox` with these arguments, not started yet.
-    pub fn command<I, S>(&self, arguments: I) -> Command
+    pub(crate) fn command<I, S>(&self, arguments: I) -> Command
     where
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
@@ -89,7 +89,7 @@ impl Place {
     }
 
     /// Runs `glovebox` to its end.
-    pub fn glovebox<I, S>(&self, arguments: I) -> Said
+    pub(crate) fn glovebox<I, S>(&self, arguments: I) -> Said
     where
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
@@ -98,7 +98,7 @@ impl Place {
     }
 
     /// The same with something on standard input.
-    pub fn glovebox_reads<I, S>(&self, arguments: I, input: &[u8]) -> Said
+    pub(crate) fn glovebox_reads<I, S>(&self, arguments: I, input: &[u8]) -> Said
     where
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
@@ -121,7 +121,7 @@ impl Place {
 }
 
 /// Waits for a command's end.
-pub fn said(child: Child) -> Said {
+pub(crate) fn said(child: Child) -> Said {
     let output = child.wait_with_output().unwrap();
     let status = match output.status.code() {
         Some(code) => code,
@@ -162,7 +162,7 @@ fn data_folder() -> PathBuf {
 
 /// A place for tests that make sandboxes. The tree they stand on is made by the command itself
 /// where it is not there.
-pub fn with_sandbox() -> Place {
+pub(crate) fn with_sandbox() -> Place {
     let beside = Path::new(env!("CARGO_BIN_EXE_glovebox")).parent().unwrap();
     for program in ["glovebox-launcher", "glovebox-exec", "glovebox-agent"] {
         assert!(
