@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::message::FromKernel;
 use super::wire::{Wire, WireFault};
-use crate::process::{Child, Launch, Pipe, Purpose, Taken, Workload, pipe};
+use crate::process::{Child, Launch, Pipe, Taken, Workload, pipe};
 
 /// How much of what a kernel wrote before it was ready is kept to explain a failed start.
 const LOG_BYTES: usize = 4 * 1024;
@@ -87,7 +87,6 @@ impl Starting {
             let argv = [python, "-P", "-m", "glovebox_kernel"].map(OsStr::new);
             let oom_kills_before = Arc::new(AtomicU64::new(workload.oom_kills()));
             let (child, tenant) = workload.start(Launch {
-                purpose: Purpose::Kernel,
                 argv: &argv,
                 env: &BTreeMap::new(),
                 stdin: theirs.into(),

@@ -36,13 +36,6 @@ impl Spawner {
     }
 }
 
-/// What a process is for, which decides some of its variables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    Program,
-    Kernel,
-}
-
 /// Makes commands.
 pub(crate) struct Launcher {
     spawner: Spawner,
@@ -54,7 +47,6 @@ pub(crate) struct Launcher {
 
 /// One process to be.
 pub(crate) struct Launch<'a> {
-    pub(crate) purpose: Purpose,
     pub(crate) argv: &'a [&'a OsStr],
     pub(crate) env: &'a BTreeMap<String, String>,
     pub(crate) stdin: Stdio,
@@ -128,7 +120,8 @@ impl Launcher {
             .stdin(launch.stdin)
             .stdout(launch.stdout)
             .stderr(launch.stderr);
-        if launch.purpose == Purpose::Program && self.is_sealed() {
+        // In the kernel this backend is the way to the inline one.
+        if self.is_sealed() {
             command.env("MPLBACKEND", "module://glovebox_backend");
         }
         command.envs(launch.env);

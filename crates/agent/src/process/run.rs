@@ -21,7 +21,7 @@ use super::launch::check_env;
 use super::output::Taken;
 use super::workload::Tenant;
 use super::{
-    Asked, Child, Claim, Exit, Launch, PROGRAM_GRACE, Pace, Pipe, Purpose, Registry, Running, Sink,
+    Asked, Child, Claim, Exit, Launch, PROGRAM_GRACE, Pace, Pipe, Registry, Running, Sink,
     Workload, pipe,
 };
 use crate::error::ApiError;
@@ -105,7 +105,6 @@ fn launch(workload: &Arc<Workload>, request: &StartProcess) -> std::io::Result<S
         .map(|argument| OsStr::from_bytes(Argument::as_bytes(argument)))
         .collect();
     let (child, tenant) = workload.start(Launch {
-        purpose: Purpose::Program,
         argv: &argv,
         env: &request.env,
         stdin,

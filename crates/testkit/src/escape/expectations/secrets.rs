@@ -58,9 +58,7 @@ fn exactly_the_fixed_ones(seen: &Value, facts: &Facts) -> Result<(), String> {
         // IPython sets these for what it starts.
         names.retain(|name| !KERNEL_OWN.contains(name));
     }
-    let mut expected = ENVIRONMENT.to_vec();
-    // The kernel shows its figures itself.
-    expected.retain(|name| !(facts.in_kernel && *name == "MPLBACKEND"));
+    let expected = ENVIRONMENT.to_vec();
     if names == expected {
         Ok(())
     } else {
