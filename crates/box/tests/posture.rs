@@ -118,7 +118,7 @@ fn agents_descriptors(seen: &BTreeMap<String, String>) {
         ["memfd", "null", "pipe", "socket", "memory.oom_control"]
     );
     let groups = kinds.len() - 2;
-    assert!(kinds[5..groups].iter().all(|kind| *kind == "cgroup.procs"));
+    assert!(kinds[5..groups].iter().all(|kind| *kind == "tasks"));
     assert_eq!(groups - 5, 4, "{kinds:?}");
 }
 

@@ -60,9 +60,9 @@ impl AgentIds {
 pub struct AgentFds {
     /// The listening Unix socket.
     pub listener: i32,
-    /// `cgroup.procs` of the workload's control group, one per hierarchy: a process that writes
-    /// `0` moves itself in. Open for the exec helper, which closes them; empty where the whole
-    /// sandbox is one control group.
+    /// The door of the workload's control group, one per hierarchy: a process with one thread
+    /// that writes `0` moves itself in. Open for the exec helper, which closes them; empty where
+    /// the whole sandbox is one control group.
     pub workload_cgroups: Vec<i32>,
     /// Where kills by the out-of-memory killer are counted, and in which form.
     pub oom_events: Option<OomEvents>,

@@ -19,6 +19,14 @@ use crate::mutation::Omissions;
 const AGENT: &str = "agent";
 const WORK: &str = "work";
 
+/// The file through which a process moves itself into a group by writing `0`.
+///
+/// Version 1 has one for single threads beside the one for processes. A process with one thread
+/// that goes through it spares the kernel a lock on all processes of the machine, which takes
+/// about 10 ms after a pause.
+const V1_DOOR: &str = "tasks";
+const V2_DOOR: &str = "cgroup.procs";
+
 /// The groups of one box.
 #[derive(Debug)]
 pub(crate) struct BoxGroups {
@@ -119,20 +127,19 @@ impl BoxGroups {
         }
     }
 
-    /// On version 1, moves a process into the agent's groups.
+    /// On version 1, the doors of the agent's groups, through which the box's first process goes
+    /// while it still has the launcher's id.
     ///
     /// # Errors
-    /// When a hierarchy refuses it.
-    pub(crate) fn attach_agent(&self, pid: Pid) -> Result<(), CgroupError> {
+    /// When a door cannot be opened.
+    pub(crate) fn agent_doors(&self) -> Result<Vec<OwnedFd>, CgroupError> {
         if self.version == Version::Two {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        for tree in &self.trees {
-            let procs = tree.whole.join(AGENT).join("cgroup.procs");
-            files::write(&procs, &pid.as_raw_nonzero().to_string())
-                .map_err(on("moving the agent into", &procs))?;
-        }
-        Ok(())
+        self.trees
+            .iter()
+            .map(|tree| open_door(&tree.whole.join(AGENT).join(V1_DOOR)))
+            .collect()
     }
 
     /// The doors of the workload's groups, as they have to be opened by the agent.
@@ -148,19 +155,13 @@ impl BoxGroups {
             .iter()
             .map(|tree| {
                 let folder = tree.whole.join(WORK);
-                let procs = folder.join("cgroup.procs");
-                match self.version {
-                    Version::One => {
-                        rustix::fs::chown(&procs, Some(rustix::fs::Uid::from_raw(agent)), None)
-                            .map_err(|error| on("giving the agent", &procs)(error.into()))?;
-                        open_folder(&folder, OFlags::PATH).map(Door::Closed)
-                    }
-                    Version::Two => fs_err::OpenOptions::new()
-                        .write(true)
-                        .open(&procs)
-                        .map(|file| Door::Open(file.into_parts().0.into()))
-                        .map_err(on("opening", &procs)),
+                if self.version == Version::Two {
+                    return open_door(&folder.join(V2_DOOR)).map(Door::Open);
                 }
+                let door = folder.join(V1_DOOR);
+                rustix::fs::chown(&door, Some(rustix::fs::Uid::from_raw(agent)), None)
+                    .map_err(|error| on("giving the agent", &door)(error.into()))?;
+                open_folder(&folder, OFlags::PATH).map(Door::Closed)
             })
             .collect()
     }
@@ -220,9 +221,9 @@ impl BoxGroups {
 /// A way into the workload's group of one hierarchy.
 #[derive(Debug)]
 pub(crate) enum Door {
-    /// `cgroup.procs`, open for writing.
+    /// Open for writing.
     Open(OwnedFd),
-    /// The folder; `cgroup.procs` in it is to be opened by whoever goes through.
+    /// The folder; the door in it is to be opened by whoever goes through.
     Closed(OwnedFd),
 }
 
@@ -236,12 +237,17 @@ impl Door {
             Self::Open(fd) => Ok(fd),
             Self::Closed(folder) => Ok(rustix::fs::openat(
                 folder,
-                c"cgroup.procs",
+                V1_DOOR,
                 OFlags::WRONLY | OFlags::CLOEXEC,
                 Mode::empty(),
             )?),
         }
     }
+}
+
+fn open_door(path: &Path) -> Result<OwnedFd, CgroupError> {
+    rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| on("opening", path)(error.into()))
 }
 
 fn open_folder(folder: &Path, how: OFlags) -> Result<OwnedFd, CgroupError> {

@@ -39,6 +39,9 @@ pub(crate) struct Plan {
     pub(crate) config: OwnedFd,
     pub(crate) listener: OwnedFd,
     pub(crate) oom_events: Option<OwnedFd>,
+    /// The doors of the agent's control groups, where a process cannot be cloned into them.
+    pub(crate) own_doors: Vec<OwnedFd>,
+    /// The doors of the workload's.
     pub(crate) doors: Vec<Door>,
     pub(crate) omissions: Omissions,
 }
@@ -64,11 +67,16 @@ pub(crate) fn run(plan: Plan, pipes: Pipes, filters: &Filters) -> i32 {
     1
 }
 
-fn set_up(plan: Plan, release: &OwnedFd, reporter: &mut Reporter) -> Result<Plan, Failed> {
+fn set_up(mut plan: Plan, release: &OwnedFd, reporter: &mut Reporter) -> Result<Plan, Failed> {
     // Before the wait: if the launcher dies first, the wait ends with an error.
     die_with_launcher()?;
     wait_for_release(release)?;
     reporter.begin();
+    // First of all, so that everything that is made here is counted.
+    for door in std::mem::take(&mut plan.own_doors) {
+        rustix::io::write(&door, b"0").step(Step::Join)?;
+    }
+    reporter.done(Step::Join);
     rustix::process::setsid().step(Step::Session)?;
     sys::signals::reset().step(Step::Session)?;
     rustix::process::umask(Mode::from_raw_mode(0o022));

@@ -116,6 +116,7 @@ fn try_make(
         ids: ids.inside,
         limits: spec.limits.clone(),
         layers,
+        own_doors: groups.agent_doors().map_err(in_groups)?,
         config: config_file(surroundings, spec, ids.inside, numbers)?,
         listener,
         oom_events,
@@ -125,7 +126,7 @@ fn try_make(
     clock.mark("descriptors");
     let running = launch(surroundings, groups, plan)?;
     clock.mark("clone");
-    match start(&running, groups, ids, &omissions, &mut clock) {
+    match start(&running, ids, &omissions, &mut clock) {
         Ok(host_pid) => Ok(Made {
             process: running.process,
             host_pid,
@@ -247,7 +248,6 @@ fn namespaces(omissions: &Omissions) -> i32 {
 /// become the agent. Gives its process id as the host sees it.
 fn start(
     running: &Running,
-    groups: &BoxGroups,
     ids: BoxIds,
     omissions: &Omissions,
     clock: &mut Stages,
@@ -255,10 +255,6 @@ fn start(
     let host_pid = host_pid(&running.process)?;
     write_maps(host_pid, ids, omissions)?;
     clock.mark("maps");
-    groups
-        .attach_agent(running.process.pid)
-        .map_err(in_groups)?;
-    clock.mark("attach");
     rustix::io::write(&running.release, b"g")
         .map_err(|error| Fault::failed("releasing the box", error))?;
     let progress = collect(&running.report, SETUP_PATIENCE)

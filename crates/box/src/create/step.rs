@@ -34,6 +34,7 @@ macro_rules! steps {
 steps! {
     Release: "release", "waiting for the launcher to release the box";
     DieWithParent: "die_with_parent", "tying the box to its launcher";
+    Join: "join", "joining the agent's control groups";
     Session: "session", "starting a session for the box";
     CgroupNamespace: "cgroup_namespace", "hiding the host's control groups";
     PrivateMounts: "private_mounts", "cutting the box's mounts off from the host's";
