@@ -76,6 +76,18 @@ pub enum StartError {
 }
 
 /// An agent. Cheap to clone; the last clone ends everything that it started.
+///
+/// ```no_run
+/// use glovebox_agent::{Agent, Options, Spawner};
+/// # async fn example(config: glovebox_protocol::agent_config::AgentConfig) -> Result<(), Box<dyn std::error::Error>> {
+/// // Outside a box, with a folder for a workspace and no isolation at all:
+/// let spawner = Spawner::Direct { env: Default::default() };
+/// let agent = Agent::new(config, Options::new("/tmp/workspace", spawner))?;
+/// let listener = tokio::net::UnixListener::bind("/tmp/agent.sock")?;
+/// let error = agent.serve(listener).await;
+/// # Err(error.into())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Agent {
     shared: Arc<Shared>,
@@ -214,6 +226,14 @@ impl Shared {
         self.active.with(|active| *active = Instant::now());
     }
 
+    /// When something was last asked for, or ran.
+    fn last_active(&self) -> Instant {
+        let asked = self.active.with(|active| *active);
+        self.registry
+            .last_active()
+            .map_or(asked, |ran| ran.max(asked))
+    }
+
     pub(crate) fn health(&self) -> Health {
         Health {
             protocol: glovebox_protocol::PROTOCOL_VERSION,
@@ -234,7 +254,7 @@ impl Shared {
         Status {
             sandbox_id: self.config.sandbox,
             uptime_ms: milliseconds(self.started),
-            idle_ms: milliseconds(self.active.with(|active| *active)),
+            idle_ms: milliseconds(self.last_active()),
             input_bytes: self.inputs.total_bytes(),
             workspace_used_bytes: used_bytes,
             workspace_used_inodes: used_inodes,

@@ -432,3 +432,17 @@ async fn many_programs_run_at_once_without_mixing_their_output() {
         assert_eq!(done.unwrap().text(), format!("{number}\n").repeat(50));
     }
 }
+
+#[tokio::test]
+async fn a_sandbox_is_idle_from_the_end_of_the_last_program() {
+    let test = TestAgent::start().await;
+    let start = shell("sleep 0.4; echo on; sleep 60");
+    let mut execution = test.client.run(&start).await.unwrap();
+    while !matches!(execution.next().await.unwrap(), Some(EventBody::Stdout(_))) {}
+    let status = test.client.status().await.unwrap();
+    assert!(
+        status.idle_ms < 100 && status.uptime_ms >= 400,
+        "{status:?}"
+    );
+    drop(execution);
+}

@@ -37,6 +37,24 @@ pub struct Identity {
 }
 
 /// A client of one agent. Clones share connections. All calls may be made at once.
+///
+/// ```no_run
+/// use glovebox_client::{AgentClient, Identity, UnixConnector};
+/// use glovebox_protocol::event::EventBody;
+/// use glovebox_protocol::file::FileName;
+/// use glovebox_protocol::process::StartProcess;
+/// # async fn example(identity: Identity, start: StartProcess) -> Result<(), Box<dyn std::error::Error>> {
+/// let client = AgentClient::new(identity, UnixConnector("/run/agent.sock".into()));
+/// client.put_path(&FileName::from_bytes("in.csv")?, "in.csv".as_ref()).await?;
+/// let mut execution = client.run(&start).await?;
+/// while let Some(event) = execution.next().await? {
+///     if let EventBody::ExecutionEnded(ended) = event {
+///         println!("it {}", ended.outcome);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct AgentClient {
     pub(crate) link: Arc<Link>,

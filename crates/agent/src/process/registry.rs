@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 use glovebox_protocol::ids::ExecutionId;
 use tokio::net::unix::pipe;
@@ -11,7 +12,7 @@ use crate::error::ApiError;
 use crate::lock::Locked;
 
 /// How many ended executions are remembered by id.
-const REMEMBERED: usize = 100_000;
+const REMEMBERED: usize = 20_000;
 
 /// What was asked of a running execution from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -41,6 +42,9 @@ struct State {
     used: HashSet<ExecutionId>,
     order: VecDeque<ExecutionId>,
     running: HashMap<ExecutionId, Arc<Running>>,
+    /// Claims that are held.
+    claims: u32,
+    last_end: Option<Instant>,
 }
 
 impl Registry {
@@ -58,10 +62,19 @@ impl Registry {
             {
                 state.used.remove(&oldest);
             }
+            state.claims += 1;
             Ok(Claim {
                 registry: Arc::clone(self),
                 id,
             })
+        })
+    }
+
+    /// Since when no execution has run: now while one runs, nothing if there never was one.
+    pub(crate) fn last_active(&self) -> Option<Instant> {
+        self.state.with(|state| match state.claims {
+            0 => state.last_end,
+            _ => Some(Instant::now()),
         })
     }
 
@@ -100,8 +113,10 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.registry
-            .state
-            .with(|state| state.running.remove(&self.id));
+        self.registry.state.with(|state| {
+            state.running.remove(&self.id);
+            state.claims -= 1;
+            state.last_end = Some(Instant::now());
+        });
     }
 }
