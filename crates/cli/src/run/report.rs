@@ -10,6 +10,7 @@ use glovebox_protocol::artifact::LeftOutReason;
 use glovebox_protocol::event::{Event, EventBody};
 use glovebox_protocol::file::FileName;
 
+use super::safe_name::SafePath;
 use crate::failure::Failure;
 use crate::output::OutputThread;
 use crate::quantity::size;
@@ -102,6 +103,11 @@ impl Reporter {
         Ok(())
     }
 
+    /// Why output could not be written, where somebody would have read it.
+    pub(crate) fn broken(&self) -> Option<String> {
+        self.output.broken()
+    }
+
     /// Waits until everything is written.
     pub(crate) async fn finish(self) {
         self.output.finish().await;
@@ -153,11 +159,16 @@ impl Reporter {
                 ..
             } if self.audience == Audience::Person => {
                 let place = glovebox_protocol::file::escape_for_display(saved_as.as_bytes());
-                let same_name = saved_as.as_bytes().ends_with(name.base());
+                let saved_name = saved_as.rsplit('/').next().unwrap_or(saved_as);
                 vec![if *already_there {
                     format!("unchanged {place} ({})", size(*bytes))
-                } else if same_name {
+                } else if saved_name.as_bytes() == name.base() {
                     format!("saved {place} ({})", size(*bytes))
+                } else if saved_name == SafePath::of(name).file {
+                    format!(
+                        "saved {place} ({}); {name} is no name for a file here",
+                        size(*bytes)
+                    )
                 } else {
                     format!("saved {place} ({}); {name} was taken", size(*bytes))
                 }]

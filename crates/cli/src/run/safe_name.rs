@@ -5,8 +5,8 @@
 
 use glovebox_protocol::file::{FileName, escape_for_display};
 
-/// Longest part of a path in bytes. Linux takes 255; the rest is room for a number.
-const MAX_PART: usize = 240;
+/// Longest part of a path in bytes, as Linux takes it.
+const MAX_PART: usize = 255;
 
 /// Most folders above a file that are kept.
 const MAX_FOLDERS: usize = 8;
@@ -57,7 +57,11 @@ impl SafePath {
             return self.file.clone();
         }
         let (stem, ending) = stem_and_ending(&self.file);
-        format!("{stem}-{number}{ending}")
+        let ending = format!("-{number}{ending}");
+        format!(
+            "{}{ending}",
+            cut(stem, MAX_PART.saturating_sub(ending.len()))
+        )
     }
 }
 
@@ -119,11 +123,12 @@ fn shortened(text: &str, limit: usize) -> String {
         return text.into();
     }
     let (stem, ending) = stem_and_ending(text);
-    let mut end = limit.saturating_sub(ending.len());
-    while !stem.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{}{ending}", &stem[..end])
+    format!("{}{ending}", cut(stem, limit.saturating_sub(ending.len())))
+}
+
+/// The beginning of a text, whole characters only.
+fn cut(text: &str, limit: usize) -> &str {
+    &text[..text.floor_char_boundary(limit)]
 }
 
 /// A name without its ending, and the ending with its dot. An ending over 16 bytes is none.
@@ -172,10 +177,11 @@ mod tests {
         assert_eq!(of(b"report.xlsx").version(1), "report.xlsx");
         assert_eq!(of(b"report.xlsx").version(2), "report-2.xlsx");
         assert_eq!(of(b"README").version(12), "README-12");
-        let long = of(format!("{}.csv", "ä".repeat(125)).as_bytes());
-        let name = long.version(4_000_000_000);
+        let long = format!("{}.csv", "ä".repeat(125) + "a");
+        assert_eq!(of(long.as_bytes()).version(1), long);
+        let name = of(long.as_bytes()).version(4_000_000_000);
         assert!(
-            name.len() <= 255 && name.ends_with("ä-4000000000.csv"),
+            (254..=255).contains(&name.len()) && name.ends_with("ä-4000000000.csv"),
             "{name}"
         );
     }
