@@ -9,9 +9,9 @@ import sys
 import probe_files
 import probe_kernel
 import probe_network
+import probe_report
 import probe_resources
 import probe_secrets
-import probe_report
 
 MODULES = [probe_kernel, probe_files, probe_network, probe_resources, probe_secrets]
 

@@ -4,7 +4,6 @@ import ctypes
 import fcntl
 import mmap
 import os
-import platform
 import signal
 import socket
 import stat
@@ -24,7 +23,6 @@ from probe_raw import (
     child_outcome,
     errno_name,
     in_child,
-    number,
     outcome,
 )
 from probe_report import probe

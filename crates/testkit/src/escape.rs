@@ -14,6 +14,7 @@ pub mod control;
 pub mod expect;
 mod expectations;
 pub mod lab;
+pub mod outside;
 pub mod posture;
 mod replay;
 pub mod report;
@@ -23,8 +24,20 @@ pub use lab::{Lab, Ran, Running, Subject};
 pub use report::{Red, Report};
 
 /// The probes, as name below `probes/` and text.
-pub const PROBES: [(&str, &str); 12] = [
+pub const PROBES: [(&str, &str); 15] = [
     ("hostile.py", include_str!("../probes/hostile.py")),
+    (
+        "hostile_attack.py",
+        include_str!("../probes/hostile_attack.py"),
+    ),
+    (
+        "hostile_files.py",
+        include_str!("../probes/hostile_files.py"),
+    ),
+    (
+        "hostile_memory.py",
+        include_str!("../probes/hostile_memory.py"),
+    ),
     ("probe_batch.py", include_str!("../probes/probe_batch.py")),
     (
         "probe_control.py",

@@ -39,6 +39,7 @@ async fn the_host_has_the_limits_written_down() -> Result<()> {
 
 #[tokio::test]
 async fn an_agent_has_open_what_it_needs_alone() -> Result<()> {
+    let _forgotten = lab::forgotten_descriptor()?;
     holds(async |lab| limits::agent_descriptors(lab).await).await
 }
 

@@ -8,6 +8,7 @@ and runs probes for whoever asks next.
 import json
 import os
 import socket
+import subprocess
 import sys
 
 sys.path.insert(0, "/opt/glovebox/lib/probes")
@@ -16,7 +17,7 @@ sys.dont_write_bytecode = True
 import probe_batch  # noqa: E402,F401 - enters the probes
 import probe_report  # noqa: E402
 
-HEALTH = json.dumps({"protocol": PROTOCOL, "epoch": "0" * 32}).encode()
+HEALTH = json.dumps({"protocol": int("@PROTOCOL@"), "epoch": "0" * 32}).encode()
 
 
 def answer(connection, body):
@@ -43,6 +44,18 @@ def probes(checks):
     return body
 
 
+def of_a_program(config):
+    """What a program sees that is started while this process has a folder of the sandbox open."""
+    forgotten = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    ids = config["ids"]
+    argv = [config["exec_helper"], "--uid", str(ids["workload"]), "--gid", str(ids["workload"])]
+    argv += ["--cwd", "/workspace", "--open-files", "256", "--file-size", str(1 << 20), "--"]
+    argv += [sys.executable, "-B", "/opt/glovebox/lib/probes/probe_batch.py", "K9"]
+    ran = subprocess.run(argv, pass_fds=[forgotten], stdin=subprocess.DEVNULL, capture_output=True)
+    os.close(forgotten)
+    return ran.stdout + ran.stderr
+
+
 def main():
     config = json.load(sys.stdin)
     listener = socket.socket(fileno=config["fds"]["listener"])
@@ -61,6 +74,8 @@ def main():
                 answer(connection, HEALTH)
             elif path.startswith("/probes/"):
                 answer(connection, probes(path.split("/")[2].split(",")))
+            elif path == "/program":
+                answer(connection, of_a_program(config))
 
 
 main()

@@ -4,6 +4,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use glovebox_protocol::ids::SandboxId;
 use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
 use glovebox_testkit::escape::{Lab, PROBES, Red, Report, batch};
 use tempfile::TempDir;
@@ -30,17 +31,25 @@ pub(crate) async fn findings(mut options: Options, run: TempDir) -> Result<Vec<R
     let embedded = Embedded::of(EmbeddedRuntime::start(options).await?, installation, run)?;
     let lab = &embedded.lab;
     let subject = lab.bare_subject(Lab::small_limits()).await?;
-    let mut stream = lab.runtime.connect(subject.id).await?;
     let checks = batch::checks_of_agents().join(",");
-    let request = format!("GET /probes/{checks} HTTP/1.1\r\nhost: agent\r\n\r\n");
+    let said = ask(lab, subject.id, &format!("/probes/{checks}")).await?;
+    let mut reds = batch::judge_agent(lab, &said)?;
+    let said = ask(lab, subject.id, "/program").await?;
+    reds.extend(batch::judge_program_of_agent(lab, &said)?);
+    subject.remove().await?;
+    embedded.finish().await?;
+    Ok(reds)
+}
+
+/// Asks the impostor for something and takes the reports in its answer.
+async fn ask(lab: &Lab, sandbox: SandboxId, path: &str) -> Result<Vec<Report>> {
+    let mut stream = lab.runtime.connect(sandbox).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: agent\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;
     stream.shutdown().await?;
     let mut said = Vec::new();
     stream.read_to_end(&mut said).await?;
-    let reds = batch::judge_agent(lab, &Report::all_in(&said))?;
-    subject.remove().await?;
-    embedded.finish().await?;
-    Ok(reds)
+    Ok(Report::all_in(&said))
 }
 
 fn write_layer(layer: &Path) -> Result<()> {
@@ -52,7 +61,7 @@ fn write_layer(layer: &Path) -> Result<()> {
     fs_err::create_dir_all(&probes)?;
     let agent = programs.join("glovebox-agent");
     let protocol = glovebox_protocol::PROTOCOL_VERSION.to_string();
-    fs_err::write(&agent, IMPOSTOR.replace("PROTOCOL", &protocol))?;
+    fs_err::write(&agent, IMPOSTOR.replace("@PROTOCOL@", &protocol))?;
     fs_err::set_permissions(&agent, std::fs::Permissions::from_mode(0o755))
         .context("making the impostor a program")?;
     for (name, text) in PROBES {

@@ -1,5 +1,6 @@
 //! An embedded runtime of this build, on the tests' data, in folders of its own.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
 use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
 use glovebox_testkit::escape::{Lab, Red, report};
 use glovebox_testkit::{program, test_data};
+use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
 
 /// A running embedded runtime under attack.
@@ -106,6 +108,13 @@ pub(crate) fn run_folder() -> Result<TempDir> {
     let run = tempfile::Builder::new().prefix("gbx").tempdir_in("/tmp")?;
     fs_err::set_permissions(run.path(), std::fs::Permissions::from_mode(0o711))?;
     Ok(run)
+}
+
+/// A folder that the launching process has open and forgot to close: programs that it starts have
+/// it open too, unless they close what they were not given.
+pub(crate) fn forgotten_descriptor() -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    Ok(rustix::fs::open("/", flags, Mode::empty())?)
 }
 
 /// What an embedded runtime on the tests' data needs to know.

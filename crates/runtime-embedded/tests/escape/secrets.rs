@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 use glovebox_protocol::sign::SigningKey;
-use glovebox_testkit::escape::{Lab, Red, report, siblings};
+use glovebox_testkit::escape::{Lab, Red, outside, report};
 use tokio::process::Command;
 
 use crate::lab::Embedded;
@@ -55,7 +55,7 @@ async fn with_the_secret() -> Result<()> {
         "the arguments do not hold the secret"
     );
     let embedded = Embedded::start().await?;
-    let reds = siblings::secret_of_the_launcher(&embedded.lab, SECRET).await?;
+    let reds = outside::secret_of_the_launcher(&embedded.lab, SECRET).await?;
     embedded.finish().await?;
     report::none(&reds)
 }
@@ -92,7 +92,7 @@ async fn a_signing_key_is_written_nowhere() -> Result<()> {
         glovebox_testkit::test_data()?.join("layers"),
     ] {
         for pattern in [&seed[..], hexadecimal.as_bytes()] {
-            for path in siblings::folder_holds(&folder, pattern)? {
+            for path in outside::folder_holds(&folder, pattern)? {
                 reds.push(Red::new("S10", format!("{} holds the key", path.display())));
             }
         }
@@ -101,7 +101,7 @@ async fn a_signing_key_is_written_nowhere() -> Result<()> {
     let planted = tempfile::tempdir()?;
     fs_err::write(planted.path().join("key"), seed)?;
     ensure!(
-        siblings::folder_holds(planted.path(), &seed)?.len() == 1,
+        outside::folder_holds(planted.path(), &seed)?.len() == 1,
         "the control failed"
     );
     subject.remove().await?;

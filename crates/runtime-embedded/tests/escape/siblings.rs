@@ -1,7 +1,7 @@
 //! Two sandboxes, or two executions of one, that must not notice each other.
 
 use anyhow::Result;
-use glovebox_testkit::escape::{report, siblings};
+use glovebox_testkit::escape::{outside, report, siblings};
 
 use crate::lab::{Embedded, holds};
 
@@ -52,20 +52,20 @@ async fn nothing_of_one_sandbox_is_in_the_next() -> Result<()> {
 
 #[tokio::test]
 async fn nobody_connects_to_a_planted_socket() -> Result<()> {
-    holds(async |lab| siblings::planted_listener(lab).await).await
+    holds(async |lab| outside::planted_listener(lab).await).await
 }
 
 #[tokio::test]
 async fn nothing_outside_hears_from_a_sandbox() -> Result<()> {
-    holds(async |lab| siblings::listeners_outside(lab).await).await
+    holds(async |lab| outside::listeners_outside(lab).await).await
 }
 
 #[tokio::test]
 async fn descriptors_sent_to_the_agent_are_not_kept() -> Result<()> {
-    holds(async |lab| siblings::descriptors_to_the_agent(lab).await).await
+    holds(async |lab| outside::descriptors_to_the_agent(lab).await).await
 }
 
 #[tokio::test]
 async fn a_request_for_one_sandbox_is_refused_by_another() -> Result<()> {
-    holds(async |lab| siblings::replayed_request(lab).await).await
+    holds(async |lab| outside::replayed_request(lab).await).await
 }

@@ -6,10 +6,11 @@ use anyhow::{Result, ensure};
 use glovebox_protocol::process::Argument;
 use glovebox_runtime::Capability;
 
+use super::attacks::host::AGENT_CAPABILITIES;
 use super::expect::{self, Expectation, Facts};
 use super::expectations;
 use super::lab::{Lab, Ran, Subject, probe_argv};
-use super::report::{Red, Report};
+use super::report::{Red, Report, demand};
 
 /// Where the probes run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +72,7 @@ const OF_AGENTS: [&str; 7] = ["K6", "K7", "K11", "K12", "K13", "K14", "N10"];
 /// The checks whose probes are to be run in the place of an agent.
 #[must_use]
 pub fn checks_of_agents() -> Vec<&'static str> {
-    let mut checks = OF_AGENTS.to_vec();
-    checks.push("K20");
-    checks
+    OF_AGENTS.into_iter().chain(["K3", "K20"]).collect()
 }
 
 /// Judges what probes reported that ran in the place of an agent.
@@ -84,15 +83,47 @@ pub fn judge_agent(lab: &Lab, reports: &[Report]) -> Result<Vec<Red>> {
     let mut facts = Facts::of_host(Lab::small_limits())?;
     facts.landlock_abi = lab.landlock_abi();
     let mut table = expectations::of_checks(&checks_of_agents());
-    // Its own programs are an agent's to run.
-    let own = |id: &str| id.starts_with("K20/read ") || id.starts_with("K20/run ");
+    // Its own programs are an agent's to run, and it has three capabilities.
+    let own = |id: &str| {
+        ["K20/read ", "K20/run ", "K3/"]
+            .iter()
+            .any(|beginning| id.starts_with(beginning))
+    };
     table.retain(|expectation| !own(expectation.id));
-    let reports: Vec<_> = reports
-        .iter()
-        .filter(|report| !own(&report.id))
-        .cloned()
-        .collect();
-    Ok(expect::judge(&table, &reports, &facts))
+    let (special, common): (Vec<_>, Vec<_>) =
+        reports.iter().cloned().partition(|report| own(&report.id));
+    let mut reds = expect::judge(&table, &common, &facts);
+    let threads = special.iter().find(|report| report.id == "K3/threads");
+    let sets = threads.map(|report| report.observed[0].clone());
+    let few = sets.as_ref().is_some_and(|sets| {
+        (0..5).all(|index| {
+            let set = sets[index]
+                .as_str()
+                .and_then(|set| u64::from_str_radix(set, 16).ok());
+            // The bounding set is the fourth, and empty.
+            let allowed = if index == 3 { 0 } else { AGENT_CAPABILITIES };
+            set.is_some_and(|set| set & !allowed == 0)
+        })
+    });
+    demand(&mut reds, "K3", few, || {
+        format!("the capabilities of an agent are {sets:?}")
+    });
+    Ok(reds)
+}
+
+/// Judges what a program reported that an agent started while it had more descriptors open than
+/// a program may have.
+///
+/// # Errors
+/// When this machine cannot be read.
+pub fn judge_program_of_agent(lab: &Lab, reports: &[Report]) -> Result<Vec<Red>> {
+    let mut facts = Facts::of_host(Lab::small_limits())?;
+    facts.landlock_abi = lab.landlock_abi();
+    Ok(expect::judge(
+        &expectations::of_checks(&["K9"]),
+        reports,
+        &facts,
+    ))
 }
 
 /// Probes that only mean something when the harness has opened listeners for them.

@@ -34,6 +34,7 @@ pub async fn take(lab: &Lab) -> Result<Value> {
     })?;
     namespaces(&mut posture, &facts.host_namespaces);
     maps(&mut posture)?;
+    user_limits(&mut posture)?;
     mounts(&mut posture)?;
     cgroups(&mut posture)?;
     Ok(posture)
@@ -68,6 +69,22 @@ fn maps(posture: &mut Value) -> Result<()> {
                 *outer = json!(HOST);
             }
         }
+    }
+    Ok(())
+}
+
+/// How many processes and waiting signals a user may have follows from the machine's memory; a
+/// sandbox is limited by its control group, and by an id of its own.
+fn user_limits(posture: &mut Value) -> Result<()> {
+    let limits = posture["limits"].as_object_mut().context("no limits")?;
+    for name in ["RLIMIT_NPROC", "RLIMIT_SIGPENDING"] {
+        let pair = limits.get_mut(name).context("a limit is missing")?;
+        let fixed = pair[0] == pair[1];
+        *pair = if fixed {
+            json!(HOST)
+        } else {
+            json!("raisable")
+        };
     }
     Ok(())
 }

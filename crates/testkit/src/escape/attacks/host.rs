@@ -16,7 +16,7 @@ use crate::escape::report::{Red, demand};
 pub const AGENT_THREADS: u64 = 16;
 
 /// The capabilities of an agent with an id of its own: SETUID, SETGID, KILL.
-const AGENT_CAPABILITIES: u64 = 0xe0;
+pub(crate) const AGENT_CAPABILITIES: u64 = 0xe0;
 
 /// A process of a sandbox, as the host sees it.
 #[derive(Debug)]

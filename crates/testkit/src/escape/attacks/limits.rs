@@ -51,6 +51,14 @@ pub async fn control_groups(lab: &Lab) -> Result<Vec<Red>> {
         processes.is_some_and(|n| n <= expected + 32),
         || format!("the workload's limit of processes is {processes:?}"),
     );
+    let quota = workload.processor_time();
+    let expected = f64::from(limits.cpu_millis) / 1000.0;
+    demand(
+        &mut reds,
+        "R8",
+        quota.is_some_and(|n| n <= expected),
+        || format!("the workload's share of processors is {quota:?}, should be {expected}"),
+    );
     demand(
         &mut reds,
         "R2",
@@ -106,6 +114,24 @@ impl Groups {
         }))
     }
 
+    /// How many processors the group, or the first one above that has a limit, may use.
+    fn processor_time(&self) -> Option<f64> {
+        self.path("cpu")?.ancestors().find_map(|folder| {
+            let read = |file: &str| fs_err::read_to_string(folder.join(file)).ok();
+            let (quota, period) = match read("cpu.max") {
+                Some(text) => {
+                    let (quota, period) = text.trim().split_once(' ')?;
+                    (quota.parse::<f64>().ok()?, period.parse::<f64>().ok()?)
+                }
+                None => {
+                    let quota: f64 = read("cpu.cfs_quota_us")?.trim().parse().ok()?;
+                    (quota, read("cpu.cfs_period_us")?.trim().parse().ok()?)
+                }
+            };
+            (quota > 0.0).then_some(quota / period)
+        })
+    }
+
     /// The limit of the group or of the first one above that has any.
     fn nearest(&self, controller: &str, file: &str) -> Result<Option<u64>> {
         let folder = self
@@ -146,9 +172,14 @@ pub async fn agent_descriptors(lab: &Lab) -> Result<Vec<Red>> {
         .iter()
         .any(|kind| what.starts_with(kind));
         // The workload's door into its control groups, and where kills are counted.
-        let group = ["cgroup.procs", "memory.oom_control", "memory.events"]
-            .iter()
-            .any(|file| what.ends_with(&format!("/{file}")));
+        let group = [
+            "cgroup.procs",
+            "tasks",
+            "memory.oom_control",
+            "memory.events",
+        ]
+        .iter()
+        .any(|file| what.ends_with(&format!("/{file}")));
         // Its configuration, which holds no secret, lies in memory.
         let config = what.starts_with("/memfd:agent-config");
         let own = config || what == "/dev/null" || what == "/workspace" || what == "/proc";
