@@ -15,6 +15,9 @@ HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 RELEASE := $(TARGET_DIR)/$(HOST)/release
 DEBUG := $(TARGET_DIR)/$(HOST)/debug
 
+# The packages of the four programs that are installed.
+PROGRAMS := -p glovebox-cli -p glovebox-box -p glovebox-agent
+
 # The tests' own data folder: the root tree is built into it once and kept.
 export GLOVEBOX_TEST_DATA := $(or $(GLOVEBOX_TEST_DATA),$(TARGET_DIR)/test-data)
 
@@ -25,7 +28,7 @@ help: ## Show this list
 .PHONY: run
 run: ## Build, set up, and run the example; the results are in results/
 	@scripts/need build
-	cargo build --release --locked --workspace --bins
+	cargo build --release --locked $(PROGRAMS)
 	@scripts/need run "$(RELEASE)/glovebox"
 	"$(RELEASE)/glovebox" setup
 	"$(RELEASE)/glovebox" run examples/penguins/report.py examples/penguins/penguins.csv --out results/
