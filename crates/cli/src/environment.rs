@@ -3,7 +3,12 @@
 //! Everything is read once, at the start, and handed on as values.
 
 use std::ffi::OsString;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
+
+use glovebox_protocol::error::ErrorCode;
+
+use crate::failure::Failure;
 
 /// What the command takes from its environment.
 #[derive(Debug, Clone)]
@@ -51,33 +56,64 @@ impl Environment {
         }
     }
 
-    /// The data folder: as given, else `GLOVEBOX_DATA`, else the usual place.
-    pub(crate) fn data_folder(&self, given: Option<&Path>) -> PathBuf {
+    /// The data folder: as given, else `GLOVEBOX_DATA`, else the usual place. Never one in a
+    /// folder that others can write to: what lies there is run.
+    pub(crate) fn data_folder(&self, given: Option<&Path>) -> Result<PathBuf, Failure> {
         if let Some(data) = given.or(self.data.as_deref()) {
-            return data.to_owned();
+            return Ok(data.to_owned());
         }
         if self.user_id == 0 {
-            return PathBuf::from("/var/lib/glovebox");
+            return Ok(PathBuf::from("/var/lib/glovebox"));
         }
         match (&self.data_home, &self.home) {
-            (Some(data_home), _) => data_home.join("glovebox"),
-            (None, Some(home)) => home.join(".local/share/glovebox"),
-            (None, None) => std::env::temp_dir().join(format!("glovebox-data-{}", self.user_id)),
+            (Some(data_home), _) => Ok(data_home.join("glovebox")),
+            (None, Some(home)) => Ok(home.join(".local/share/glovebox")),
+            (None, None) => Err(Failure::Machine {
+                doing: "finding a place for the data: HOME is not set".into(),
+                fix: Some("name a folder with --data or GLOVEBOX_DATA".into()),
+                code: ErrorCode::Invalid,
+                cause: None,
+            }),
         }
     }
 
-    /// The folder for sockets: `GLOVEBOX_RUN`, else the usual place.
-    pub(crate) fn run_folder(&self) -> PathBuf {
+    /// The folder for sockets: `GLOVEBOX_RUN`, else the usual place. Where that is below `/tmp`,
+    /// it is made here, and refused when somebody else has made it before.
+    pub(crate) fn run_folder(&self) -> Result<PathBuf, Failure> {
         if let Some(run) = &self.run {
-            return run.clone();
+            return Ok(run.clone());
         }
         if self.user_id == 0 {
-            return PathBuf::from("/run/glovebox");
+            return Ok(PathBuf::from("/run/glovebox"));
         }
-        match &self.runtime_dir {
-            Some(folder) => folder.join("glovebox"),
-            None => PathBuf::from(format!("/tmp/glovebox-{}", self.user_id)),
+        if let Some(folder) = &self.runtime_dir {
+            return Ok(folder.join("glovebox"));
         }
+        let folder = PathBuf::from(format!("/tmp/glovebox-{}", self.user_id));
+        own_folder(&folder, self.user_id).map_err(|error| Failure::Machine {
+            doing: format!("making {} for sockets", folder.display()),
+            fix: Some("name a folder that is yours alone with GLOVEBOX_RUN".into()),
+            code: ErrorCode::RuntimeUnavailable,
+            cause: Some(error.into()),
+        })?;
+        Ok(folder)
+    }
+}
+
+/// Makes a folder that only `user_id` can use, or makes sure that the one there is such.
+fn own_folder(folder: &Path, user_id: u32) -> std::io::Result<()> {
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let metadata = fs_err::symlink_metadata(folder)?;
+    let is_own = metadata.is_dir() && metadata.uid() == user_id && metadata.mode() & 0o022 == 0;
+    if is_own {
+        Ok(())
+    } else {
+        Err(std::io::Error::other(
+            "others can write to it, or it is no folder of yours",
+        ))
     }
 }
 
@@ -100,26 +136,41 @@ mod tests {
 
     #[test]
     fn root_and_a_user_have_different_folders() {
-        assert_eq!(of_user(0).data_folder(None), Path::new("/var/lib/glovebox"));
-        assert_eq!(of_user(0).run_folder(), Path::new("/run/glovebox"));
+        let data = |environment: Environment| environment.data_folder(None).unwrap();
+        assert_eq!(data(of_user(0)), Path::new("/var/lib/glovebox"));
+        assert_eq!(of_user(0).run_folder().unwrap(), Path::new("/run/glovebox"));
         assert_eq!(
-            of_user(1000).data_folder(None),
+            data(of_user(1000)),
             Path::new("/home/ada/.local/share/glovebox")
         );
-        assert_eq!(of_user(1000).run_folder(), Path::new("/tmp/glovebox-1000"));
     }
 
     #[test]
     fn what_is_named_on_the_command_line_wins() {
         let mut environment = of_user(1000);
         environment.data = Some("/from/environment".into());
-        assert_eq!(
-            environment.data_folder(None),
-            Path::new("/from/environment")
-        );
-        assert_eq!(
-            environment.data_folder(Some(Path::new("/given"))),
-            Path::new("/given")
-        );
+        let data = |given| environment.data_folder(given).unwrap();
+        assert_eq!(data(None), Path::new("/from/environment"));
+        assert_eq!(data(Some(Path::new("/given"))), Path::new("/given"));
+    }
+
+    #[test]
+    fn without_a_home_data_are_put_nowhere() {
+        let mut environment = of_user(1000);
+        environment.home = None;
+        assert!(environment.data_folder(None).is_err());
+    }
+
+    #[test]
+    fn a_folder_that_others_could_have_made_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let me = rustix::process::geteuid().as_raw();
+        let folder = place.path().join("mine");
+        own_folder(&folder, me).unwrap();
+        own_folder(&folder, me).unwrap();
+        assert!(own_folder(&folder, me + 1).is_err());
+        let link = place.path().join("link");
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        assert!(own_folder(&link, me).is_err());
     }
 }

@@ -3,13 +3,13 @@
 //! A reader that is slow holds up this thread and then, through a short queue, the program; it
 //! never holds up the signals that this command listens to. Bytes are written as they are.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 use crate::progress::Progress;
 
 /// Chunks that may wait to be written.
@@ -24,20 +24,29 @@ enum Message {
     Line(String),
 }
 
+/// Why output cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fault {
+    /// Nobody reads it any more.
+    Unread,
+    /// Another reason, such as a full disk.
+    Broken(String),
+}
+
 /// Where output goes.
 pub(crate) struct OutputThread {
     sender: mpsc::Sender<Message>,
-    /// Whether somebody still reads; closed when the thread has ended.
-    is_read: watch::Receiver<bool>,
+    /// Why nothing more can be written, once that is so; closed when the thread has ended.
+    fault: watch::Receiver<Option<Fault>>,
 }
 
 impl OutputThread {
     /// Starts the thread.
     pub(crate) fn start(progress: Arc<Progress>) -> Self {
         let (sender, receiver) = mpsc::channel(QUEUE);
-        let (told, is_read) = watch::channel(true);
+        let (told, fault) = watch::channel(None);
         std::thread::spawn(move || write_all(receiver, &told, &progress));
-        Self { sender, is_read }
+        Self { sender, fault }
     }
 
     /// Writes to standard output.
@@ -57,7 +66,7 @@ impl OutputThread {
     }
 
     async fn send(&self, message: Message) -> Result<(), Failure> {
-        if !*self.is_read.borrow() {
+        if self.fault.borrow().is_some() {
             return Err(Failure::OutputGone);
         }
         self.sender
@@ -66,21 +75,25 @@ impl OutputThread {
             .map_err(|_| Failure::OutputGone)
     }
 
-    /// Waits until everything is written.
-    pub(crate) async fn finish(self) {
-        let Self {
-            sender,
-            mut is_read,
-        } = self;
+    /// Waits until everything is written. Fails when not all of it could be.
+    pub(crate) async fn finish(self) -> Result<(), Failure> {
+        let Self { sender, mut fault } = self;
         drop(sender);
         // The thread drops its end when it is through.
-        while is_read.changed().await.is_ok() {}
+        while fault.changed().await.is_ok() {}
+        match &*fault.borrow() {
+            None => Ok(()),
+            Some(Fault::Unread) => Err(Failure::OutputGone),
+            Some(Fault::Broken(reason)) => {
+                Err(Failure::machine("writing the output", reason.as_str()))
+            }
+        }
     }
 }
 
 fn write_all(
     mut receiver: mpsc::Receiver<Message>,
-    told: &watch::Sender<bool>,
+    told: &watch::Sender<Option<Fault>>,
     progress: &Progress,
 ) {
     // What goes into a file neither disturbs the progress line nor leaves a line unfinished.
@@ -109,8 +122,11 @@ fn write_all(
         if shows {
             progress.after_output(ends_line);
         }
-        if written.is_err() {
-            told.send_replace(false);
+        if let Err(error) = written {
+            told.send_replace(Some(match error.kind() {
+                ErrorKind::BrokenPipe => Fault::Unread,
+                _ => Fault::Broken(reason(&error)),
+            }));
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn run(
         fix(arguments, environment)?;
     }
     let installation = Installation::find()?;
-    let data = environment.data_folder(arguments.data.as_deref());
+    let data = environment.data_folder(arguments.data.as_deref())?;
     let data = data.is_dir().then_some(data.as_path());
     let checks = probe::run(&installation.launcher, data, DEFAULT_ROOT_RANGE_START)
         .map_err(|error| Failure::machine("looking at this machine", error))?;

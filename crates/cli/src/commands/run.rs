@@ -1,6 +1,7 @@
 //! `glovebox run`
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,9 +20,6 @@ use crate::progress::Progress;
 use crate::quantity::size;
 use crate::run::{Audience, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, work};
 use crate::signals::Signals;
-
-/// The status of a program whose output nobody reads any more.
-const OUTPUT_GONE: u8 = 141;
 
 /// How long a failed command waits until its last words are read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -47,10 +45,8 @@ pub(crate) async fn run(arguments: &RunArguments, environment: &Environment) -> 
     let output_gone = session.output_gone;
     progress.done();
     let verdict = match done {
-        Ok(_) | Err(Failure::OutputGone) if output_gone => Verdict {
-            status: OUTPUT_GONE,
-            ..Verdict::FINE
-        },
+        // The program was killed for it; why nothing can be written comes out at the end.
+        Ok(_) | Err(Failure::OutputGone) if output_gone => Verdict::FINE,
         Ok(verdict) => verdict,
         Err(failure) => return fail(reporter, failure).await,
     };
@@ -58,11 +54,19 @@ pub(crate) async fn run(arguments: &RunArguments, environment: &Environment) -> 
         reporter.warning(line).await;
     }
     // Whoever reads slowly may be told by a signal not to be waited for.
-    tokio::select! {
-        () = reporter.finish() => {}
-        _ = signals.next() => {}
+    let written = tokio::select! {
+        written = reporter.finish() => written,
+        _ = signals.next() => Ok(()),
+    };
+    match written {
+        Ok(()) => verdict.status,
+        Err(Failure::OutputGone) => Failure::OutputGone.exit_status(),
+        Err(failure) => {
+            // Standard error may work where standard output does not.
+            let _ = std::io::stderr().write_all(failure.for_person().as_bytes());
+            failure.exit_status()
+        }
     }
-    verdict.status
 }
 
 async fn fail(mut reporter: Reporter, failure: Failure) -> u8 {
@@ -95,12 +99,12 @@ async fn attempt(
     }
     let wanted = Wanted::new(limits, arguments.timeout)?;
     let installation = Installation::find()?;
-    let data = environment.data_folder(arguments.data.as_deref());
+    let data = environment.data_folder(arguments.data.as_deref())?;
     let options = Options {
         layers: tree(&installation, &data, environment, progress, session).await?,
         launcher: installation.launcher,
         data,
-        run: environment.run_folder(),
+        run: environment.run_folder()?,
         installation: wanted.installation(),
         root_range_start: DEFAULT_ROOT_RANGE_START,
         accept_weaker: arguments.accept_weaker.clone(),

@@ -30,8 +30,7 @@ pub(crate) async fn run(
     let mut reporter = Reporter::new(output, audience);
     let done = set_up(arguments, environment, &progress, &mut reporter).await;
     progress.done();
-    reporter.finish().await;
-    done
+    reporter.finish().await.and(done)
 }
 
 async fn set_up(
@@ -43,7 +42,7 @@ async fn set_up(
     let mut signals =
         Signals::listen().map_err(|error| Failure::machine("listening to signals", error))?;
     let installation = Installation::find()?;
-    let data = environment.data_folder(arguments.data.as_deref());
+    let data = environment.data_folder(arguments.data.as_deref())?;
     let begun = Instant::now();
     progress.phase("looking at the tree");
     let mut session = Session::new(reporter, progress, &mut signals);

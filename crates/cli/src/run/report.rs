@@ -103,14 +103,9 @@ impl Reporter {
         Ok(())
     }
 
-    /// Why output could not be written, where somebody would have read it.
-    pub(crate) fn broken(&self) -> Option<String> {
-        self.output.broken()
-    }
-
-    /// Waits until everything is written.
-    pub(crate) async fn finish(self) {
-        self.output.finish().await;
+    /// Waits until everything is written. Fails when not all of it could be.
+    pub(crate) async fn finish(self) -> Result<(), Failure> {
+        self.output.finish().await
     }
 
     async fn as_document(&mut self, body: EventBody) -> Result<(), Failure> {

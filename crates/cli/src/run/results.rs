@@ -119,7 +119,12 @@ impl Results {
 fn cannot_save(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Input {
         problem: format!("cannot save results in {}", shown(path)),
-        fix: Some("make that folder writable, or name another with --out".into()),
+        fix: Some(match error.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                "make room there, or name another folder with --out".into()
+            }
+            _ => "make that folder writable, or name another with --out".into(),
+        }),
         cause: Some(reason(error).into()),
     }
 }

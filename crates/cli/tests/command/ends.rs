@@ -84,3 +84,22 @@ fn a_limit_out_of_range_is_refused_by_its_option() {
       fix: `glovebox run --help` says what can be asked for
     ");
 }
+
+#[test]
+fn when_its_output_cannot_be_written() {
+    let place = with_sandbox();
+    let full = fs_err::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let child = place
+        .command(["run", "-c", "print(1)"])
+        .stdout(full.into_file())
+        .spawn()
+        .unwrap();
+    insta::assert_snapshot!(said(child).to_string(), @r"
+    status 125
+    -- err
+    error: writing the output: No space left on device
+    ");
+}

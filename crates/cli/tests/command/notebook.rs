@@ -39,7 +39,7 @@ fn outputs_stand_where_jupyter_puts_them() {
     let cells = [
         "import pandas as pd\nprint('read')\npd.read_csv('in.csv')",
         "from IPython.display import display, clear_output\nbar = display('50 %', display_id='bar')",
-        "for i in range(3):\n  clear_output(wait=True)\n  print(i)\ndisplay('100 %', display_id='bar', update=True)",
+        "for i in range(3):\n  clear_output(wait=True)\n  print(i)\n_ = display('100 %', display_id='bar', update=True)",
         "!echo from the shell",
         "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
     ];
