@@ -112,21 +112,18 @@ async fn attempt(
     progress.phase("starting the sandbox");
     let begun = Instant::now();
     let sandbox = wanted.id();
-    let accepted_weaker = arguments
-        .accept_weaker
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    let starting = EventBody::SandboxStarting {
-        sandbox,
-        accepted_weaker,
-    };
-    session.tell(starting).await?;
     let launching = Sandbox::launcher(options);
     let runtime = session
         .until_stopped("starting the sandbox", launching)
         .await?;
     let worked = async {
+        // Only what is really missing is told, not all that would have been accepted.
+        let weaker = runtime.facts().weaker.iter();
+        let starting = EventBody::SandboxStarting {
+            sandbox,
+            accepted_weaker: weaker.map(ToString::to_string).collect(),
+        };
+        session.tell(starting).await?;
         let making = Sandbox::make(Arc::clone(&runtime), wanted);
         let made = session
             .until_stopped("starting the sandbox", making)
