@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::sleep_until;
 
+use crate::error::ApiError;
 use crate::files::{FileThreads, Inputs, ThreadsError};
 use crate::http;
 use crate::kernel::KernelHost;
@@ -100,7 +101,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) verifier: Locked<Verifier>,
     pub(crate) files: FileThreads,
-    pub(crate) inputs: Inputs,
+    pub(crate) inputs: Arc<Inputs>,
     pub(crate) workload: Arc<Workload>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) kernel: Arc<KernelHost>,
@@ -156,7 +157,7 @@ impl Agent {
                 clock: options.clock,
                 verifier: Locked::new(verifier),
                 files,
-                inputs: Inputs::new(config.input_limits),
+                inputs: Arc::new(Inputs::new(config.input_limits)),
                 workload,
                 registry,
                 kernel,
@@ -241,17 +242,17 @@ impl Shared {
         }
     }
 
-    pub(crate) async fn status(&self) -> Status {
-        let usage = self.files.run(|workspace| workspace.usage()).await;
-        let (used_bytes, used_inodes) = usage.ok().and_then(Result::ok).map_or((0, 0), |usage| {
-            let blocks = usage.f_blocks.saturating_sub(usage.f_bfree);
-            (
-                blocks.saturating_mul(usage.f_frsize),
-                usage.f_files.saturating_sub(usage.f_ffree),
-            )
-        });
+    pub(crate) async fn status(&self) -> Result<Status, ApiError> {
+        let usage = self
+            .files
+            .run(|workspace| workspace.usage())
+            .await?
+            .map_err(|error| ApiError::internal("asking how full the workspace is", &error))?;
+        let blocks = usage.f_blocks.saturating_sub(usage.f_bfree);
+        let used_bytes = blocks.saturating_mul(usage.f_frsize);
+        let used_inodes = usage.f_files.saturating_sub(usage.f_ffree);
         let milliseconds = |since: Instant| u64::try_from(since.elapsed().as_millis()).unwrap_or(0);
-        Status {
+        Ok(Status {
             sandbox_id: self.config.sandbox,
             uptime_ms: milliseconds(self.started),
             idle_ms: milliseconds(self.last_active()),
@@ -260,6 +261,6 @@ impl Shared {
             workspace_used_inodes: used_inodes,
             oom_kills: self.workload.oom_kills(),
             processes: self.workload.count().await,
-        }
+        })
     }
 }

@@ -99,6 +99,9 @@ fn boot() -> Result<std::convert::Infallible, BootError> {
         let mut options = Options::new(WORKSPACE, Spawner::Sealed);
         options.oom_events = oom_events;
         let agent = Agent::new(config, options)?;
+        // Taking on other ids for file work makes a process readable again where the host is set
+        // up to debug such programs.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(BootError::Dumpable)?;
         agent.run_as_workload(link_font_caches).await;
         listener.set_nonblocking(true).map_err(BootError::Listen)?;
         let listener = UnixListener::from_std(listener).map_err(BootError::Listen)?;

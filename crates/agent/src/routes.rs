@@ -43,7 +43,7 @@ pub(crate) async fn route(shared: &Arc<Shared>, parts: &Parts, body: &mut Signed
         _ => match (method, rest) {
             ("GET", "status") => {
                 body.empty().await?;
-                reply::ok(&shared.status().await)
+                reply::ok(&shared.status().await?)
             }
             ("POST", "artifacts/sweep") => {
                 shared.touch();
@@ -89,10 +89,14 @@ async fn file_route(
         }
         ("DELETE", "files") => {
             let name = parse(name)?;
-            shared.inputs.forget(&name);
+            let inputs = Arc::clone(&shared.inputs);
             shared
                 .files
-                .run(move |workspace| workspace.remove(&name))
+                .run(move |workspace| {
+                    workspace.remove(&name)?;
+                    inputs.forget(&name);
+                    Ok::<_, files::FileError>(())
+                })
                 .await??;
             reply::ok(&serde_json::json!({}))
         }

@@ -453,6 +453,32 @@ async fn a_kernel_that_talks_nonsense_is_ended_and_named() {
     assert_eq!(results(&eval(&test.client, "5").await), ["5"]);
 }
 
+/// Two bytes of such a document would become one value of dozens in the agent's memory.
+#[tokio::test]
+async fn a_display_of_very_many_values_is_told_in_a_word() {
+    let test = agent().await;
+    let text = r#"import os, stat, struct
+for fd in range(240, 260):
+    try:
+        if stat.S_ISSOCK(os.fstat(fd).st_mode): sock = fd
+    except OSError: pass
+many = '0,' * 5_000_000
+body = ('{"type":"display","seq":1,"id":"ID","data":{"a":[' + many + '0]}}').encode()
+body = struct.pack('>I', len(body)) + body
+while body: body = body[os.write(sock, body):]
+print('sent')"#;
+    let mut request = code("");
+    request.code = text.replace("ID", &request.execution.to_string());
+    let done = execute(&test.client, &request).await;
+    assert_eq!(done.text(), "sent\n");
+    let told = done.events.iter().any(|event| {
+        matches!(event, EventBody::Display(shown)
+            if shown.data.get("text/plain").is_some_and(|text| text.to_string().contains("not passed on")))
+    });
+    assert!(told, "{:?}", done.events);
+    assert_eq!(results(&eval(&test.client, "5").await), ["5"]);
+}
+
 #[tokio::test]
 async fn a_kernel_that_cannot_start_says_why() {
     let test = TestAgent::start_with(|config| config.python = python(), BTreeMap::new()).await;

@@ -1,7 +1,7 @@
 //! The stream of one execution.
 
 use glovebox_protocol::event::{EventBody, Output};
-use glovebox_protocol::frame::{Decoder, Frame, FrameKind};
+use glovebox_protocol::frame::{Decoder, Frame, FrameKind, is_modest};
 use glovebox_protocol::ids::ExecutionId;
 use http_body_util::BodyExt as _;
 
@@ -96,6 +96,9 @@ impl Execution {
             FrameKind::Stdout => EventBody::Stdout(Output(frame.payload)),
             FrameKind::Stderr => EventBody::Stderr(Output(frame.payload)),
             FrameKind::Data => return Err(ClientError::OutOfPlace),
+            FrameKind::Event if !is_modest(&frame.payload) => {
+                return Err(ClientError::TooManyValues);
+            }
             FrameKind::Event => {
                 serde_json::from_slice(&frame.payload).map_err(ClientError::Answer)?
             }

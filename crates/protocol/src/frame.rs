@@ -96,6 +96,36 @@ pub fn encode(kind: FrameKind, payload: &[u8]) -> Result<Bytes, FrameFault> {
     Ok(frame.freeze())
 }
 
+/// Most values that a JSON document from a sandbox may hold.
+pub const MAX_VALUES: usize = 250_000;
+
+/// Whether a JSON document holds few enough values to be taken into memory. Two bytes of text can
+/// become one value of dozens, so its length alone bounds nothing. To be asked before parsing.
+#[must_use]
+pub fn is_modest(json: &[u8]) -> bool {
+    let mut values = 1;
+    let mut bytes = json.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            // To the end of the string, over escaped quotes.
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'\\' => {
+                            bytes.next();
+                        }
+                        b'"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            b',' | b'[' | b'{' => values += 1,
+            _ => {}
+        }
+    }
+    values <= MAX_VALUES
+}
+
 /// Takes frames out of a row of chunks that were cut anywhere.
 #[derive(Debug, Default)]
 pub struct Decoder {
@@ -147,6 +177,20 @@ mod tests {
         let mut decoder = Decoder::default();
         decoder.push(&[1, 0xff, 0xff, 0xff, 0xff]);
         assert_eq!(decoder.next_frame(), Err(FrameFault::TooLong(u32::MAX)));
+    }
+
+    #[test]
+    fn a_document_of_many_values_is_known_before_it_is_parsed() {
+        let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
+        assert!(!is_modest(many.as_bytes()));
+        let text = format!(
+            r#"{{"a":"{}\"{}"}}"#,
+            ",".repeat(MAX_VALUES),
+            "[".repeat(MAX_VALUES)
+        );
+        assert!(is_modest(text.as_bytes()));
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
+        assert!(!is_modest("[".repeat(MAX_VALUES + 1).as_bytes()));
     }
 
     proptest! {

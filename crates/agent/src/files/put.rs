@@ -1,6 +1,8 @@
 //! `PUT /v1/files/NAME`: spool, verify, only then put in place.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use glovebox_protocol::file::{FileName, Transferred};
@@ -23,19 +25,17 @@ pub(crate) const SPOOL_PREFIX: &str = ".glovebox-put-";
 /// Takes one file. Nothing stands under its name before the whole body is there and verified.
 pub(crate) async fn put(
     files: &FileThreads,
-    inputs: &Inputs,
+    inputs: &Arc<Inputs>,
     name: FileName,
     body: &mut SignedBody,
 ) -> Reply {
     let bytes = body.length();
     inputs.reserve(bytes)?;
     let reserved = Reserved {
-        inputs,
+        inputs: Arc::clone(inputs),
         bytes: Some(bytes),
     };
-    let sha256 = store(files, name.clone(), body).await?;
-    reserved.keep();
-    inputs.remember(name.clone(), sha256);
+    let sha256 = store(files, reserved, name.clone(), body).await?;
     reply::ok(&Transferred {
         name,
         bytes,
@@ -45,14 +45,16 @@ pub(crate) async fn put(
 
 async fn store(
     files: &FileThreads,
+    reserved: Reserved,
     name: FileName,
     body: &mut SignedBody,
 ) -> Result<BodyDigest, ApiError> {
     let spooled = Spooled {
         files: files.clone(),
         base: Some(spool_name()?),
+        abandoned: Arc::default(),
     };
-    let stored = receive(files, spooled.base(), name, body).await;
+    let stored = receive(&spooled, reserved, name, body).await;
     match stored {
         Ok(_) => spooled.keep(),
         // Before the answer, so that whoever has read it finds nothing left.
@@ -62,17 +64,26 @@ async fn store(
 }
 
 async fn receive(
-    files: &FileThreads,
-    base: String,
+    spooled: &Spooled,
+    reserved: Reserved,
     name: FileName,
     body: &mut SignedBody,
 ) -> Result<BodyDigest, ApiError> {
+    let (files, base) = (&spooled.files, spooled.base());
     let mut file = files
         .run({
             let (base, name) = (base.clone(), name.clone());
-            move |workspace| match workspace.create(&base) {
-                Ok(fd) => Ok(SpoolFile::new(fd)),
-                Err(cause) => Err(FileError::from_os("making room for", &name, cause)),
+            let abandoned = Arc::clone(&spooled.abandoned);
+            move |workspace| {
+                let made = workspace.create(&base);
+                // The job that removes it may have run before this one.
+                if abandoned.load(Ordering::SeqCst) {
+                    workspace.discard(&base);
+                }
+                match made {
+                    Ok(fd) => Ok(SpoolFile::new(fd)),
+                    Err(cause) => Err(FileError::from_os("making room for", &name, cause)),
+                }
             }
         })
         .await??;
@@ -90,8 +101,13 @@ async fn receive(
     }
     let sha256 = file.finish();
     body.check(sha256)?;
+    // One job does all of it: a request that is dropped now is either in and counted, or neither.
     files
-        .run(move |workspace| workspace.put_in_place(&base, &name))
+        .run(move |workspace| {
+            workspace.put_in_place(&base, &name)?;
+            reserved.keep(name, sha256);
+            Ok::<_, FileError>(())
+        })
         .await??;
     Ok(sha256)
 }
@@ -141,6 +157,7 @@ impl SpoolFile {
 struct Spooled {
     files: FileThreads,
     base: Option<String>,
+    abandoned: Arc<AtomicBool>,
 }
 
 impl Spooled {
@@ -166,6 +183,7 @@ impl Spooled {
 impl Drop for Spooled {
     fn drop(&mut self) {
         if let Some(base) = self.base.take() {
+            self.abandoned.store(true, Ordering::SeqCst);
             self.files
                 .run_later(move |workspace| workspace.discard(&base));
         }
@@ -173,18 +191,19 @@ impl Drop for Spooled {
 }
 
 /// Gives the budget back unless the file went in, also when the request is dropped midway.
-struct Reserved<'a> {
-    inputs: &'a Inputs,
+struct Reserved {
+    inputs: Arc<Inputs>,
     bytes: Option<u64>,
 }
 
-impl Reserved<'_> {
-    fn keep(mut self) {
+impl Reserved {
+    fn keep(mut self, name: FileName, sha256: BodyDigest) {
         self.bytes = None;
+        self.inputs.remember(name, sha256);
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for Reserved {
     fn drop(&mut self) {
         if let Some(bytes) = self.bytes.take() {
             self.inputs.release(bytes);

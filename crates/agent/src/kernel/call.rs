@@ -228,7 +228,8 @@ impl Call<'_> {
         end: KernelEnd,
         last_error: &mut Option<String>,
     ) -> CallEnd {
-        while let Ok(Some(message)) = kernel.wire.next_here() {
+        let mut left = kernel.wire.bytes_here();
+        while let Ok(Some(message)) = kernel.wire.next_here(&mut left) {
             if let Some(end) = self.take(kernel, late, message, last_error).await {
                 return end;
             }

@@ -53,10 +53,12 @@ struct Tail {
 
 impl Tail {
     fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend(bytes);
-        let superfluous = self.bytes.len().saturating_sub(KEPT_BYTES);
+        // Never more than is kept, or one long text would leave its capacity behind.
+        let kept = &bytes[bytes.len().saturating_sub(KEPT_BYTES)..];
+        let superfluous = (self.bytes.len() + kept.len()).saturating_sub(KEPT_BYTES);
         self.bytes.drain(..superfluous);
-        self.dropped += superfluous as u64;
+        self.bytes.extend(kept);
+        self.dropped += (superfluous + bytes.len() - kept.len()) as u64;
     }
 }
 
@@ -168,5 +170,9 @@ mod tests {
         assert_eq!(tail.bytes.len(), KEPT_BYTES);
         assert_eq!(tail.dropped, 2);
         assert_eq!(tail.bytes.back(), Some(&b'c'));
+        tail.push(&vec![b'd'; 10 * KEPT_BYTES]);
+        assert_eq!(tail.dropped, 2 + 10 * KEPT_BYTES as u64);
+        assert_eq!(tail.bytes.len(), KEPT_BYTES);
+        assert!(tail.bytes.capacity() < 4 * KEPT_BYTES);
     }
 }

@@ -94,6 +94,36 @@ impl From<Bundle> for Shown {
     }
 }
 
+/// A message whose content has too many parts to be taken in.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Slim {
+    Display { seq: u64, id: ExecutionId },
+    UpdateDisplay { seq: u64, id: ExecutionId },
+    Result { id: ExecutionId },
+}
+
+impl Slim {
+    /// The message with a word in place of its content.
+    pub(crate) fn without_content(self) -> FromKernel {
+        let text = "(a value of more than 250 000 parts, which is not passed on)";
+        let shown = Bundle {
+            data: Map::from_iter([("text/plain".into(), text.into())]),
+            metadata: Map::new(),
+            transient: Map::new(),
+        };
+        match self {
+            Self::Display { seq, id } => FromKernel::Display { seq, id, shown },
+            Self::UpdateDisplay { seq, id } => FromKernel::UpdateDisplay { seq, id, shown },
+            Self::Result { id } => FromKernel::Result {
+                id,
+                execution_count: Value::Null,
+                shown,
+            },
+        }
+    }
+}
+
 impl FromKernel {
     /// The call it belongs to; none for the one message that comes before all calls.
     pub(crate) const fn execution(&self) -> Option<ExecutionId> {

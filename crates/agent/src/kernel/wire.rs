@@ -5,16 +5,18 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use bytes::{Buf as _, BytesMut};
+use glovebox_protocol::frame::is_modest;
+use rustix::io::ioctl_fionread;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde::Serialize;
 use serde_json::json;
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 
-use super::message::FromKernel;
+use super::message::{FromKernel, Slim};
 
-/// Longest frame in bytes.
-const MAX_FRAME: usize = 64 * 1024 * 1024;
+/// Longest frame in bytes: a longer one could not be passed on.
+const MAX_FRAME: usize = glovebox_protocol::frame::MAX_PAYLOAD;
 
 /// Bytes in front of each document.
 const HEADER: usize = 4;
@@ -92,17 +94,29 @@ impl Wire {
         }
     }
 
-    /// The next message of those that are here already.
-    pub(crate) fn next_here(&mut self) -> Result<Option<FromKernel>, WireFault> {
+    /// Bytes that are here and were not read yet.
+    pub(crate) fn bytes_here(&self) -> u64 {
+        ioctl_fionread(&self.stream).unwrap_or(0)
+    }
+
+    /// The next message of those that are here already, out of at most `left` more bytes: a
+    /// forked child may go on writing for ever.
+    pub(crate) fn next_here(&mut self, left: &mut u64) -> Result<Option<FromKernel>, WireFault> {
         loop {
             if let Some(message) = self.buffered()? {
                 return Ok(Some(message));
+            }
+            if *left == 0 {
+                return Ok(None);
             }
             // Past the event loop, which may not have heard of what is there.
             let mut room = [0; READ_BYTES];
             match rustix::io::read(&self.stream, &mut room) {
                 Ok(0) | Err(_) => return Ok(None),
-                Ok(read) => self.unread.extend_from_slice(&room[..read]),
+                Ok(read) => {
+                    self.unread.extend_from_slice(&room[..read]);
+                    *left = left.saturating_sub(read as u64);
+                }
             }
         }
     }
@@ -217,7 +231,12 @@ fn take_message(unread: &mut BytesMut) -> Result<Option<FromKernel>, WireFault> 
     }
     unread.advance(HEADER);
     let document = unread.split_to(length);
-    let message = serde_json::from_slice(&document).map_err(WireFault::NotAMessage)?;
+    let message = if is_modest(&document) {
+        serde_json::from_slice(&document)
+    } else {
+        serde_json::from_slice(&document).map(Slim::without_content)
+    };
+    let message = message.map_err(WireFault::NotAMessage)?;
     if unread.is_empty() {
         // A long message leaves a large buffer behind; an idle kernel needs none.
         *unread = BytesMut::new();

@@ -156,15 +156,18 @@ impl Reaper {
             .with(|children| u32::try_from(children.len()).unwrap_or(u32::MAX))
     }
 
-    /// Kills everything and returns when nothing is left.
-    pub(crate) async fn end_all(&self) {
+    /// Calls `kill`, which kills everything, until nothing is left. `false` when `kill` says that
+    /// everything may not be killed, because something was started meanwhile.
+    pub(crate) async fn end_all(&self, kill: impl Fn() -> bool) -> bool {
         let mut rounds = self.rounds.subscribe();
         loop {
             // Whatever ends from here on changes `rounds` again.
             rounds.mark_unchanged();
-            self.kill_all();
+            if !kill() {
+                return false;
+            }
             if self.reap() || rounds.changed().await.is_err() {
-                return;
+                return true;
             }
         }
     }

@@ -171,16 +171,17 @@ impl Run {
             .workload
             .oom_kills()
             .saturating_sub(self.oom_kills_before);
-        // What the program left running is ended before its pipes are emptied: what it had
-        // written by the time the program ended is in them already.
+        // What the program left running is ended while its pipes are emptied, however slowly
+        // that goes: what it had written by the time the program ended is in them already.
         self.sink.set_pace(Pace::Ended);
         exited.send_replace(true);
-        for pump in pumps {
-            // A pump that panicked has ended too.
-            let _ = pump.await;
-        }
-        let left = self.workload.clear(&child).await;
-        drop(started.tenant);
+        let emptied = async {
+            for pump in pumps {
+                // A pump that panicked has ended too.
+                let _ = pump.await;
+            }
+        };
+        let (left, ()) = tokio::join!(self.workload.clear(&child), emptied);
         let asked = started.running.asked.with(|asked| *asked);
         let (outcome, mut notes) = self.outcome(end, asked, oom_kills);
         if !outcome.is_success() {
@@ -195,7 +196,9 @@ impl Run {
             duration_ms,
             notes,
         };
+        // Both at once: while the one is there, so is what a cancel would find.
         drop(self.claim);
+        drop(started.tenant);
         self.sink.finish(&EventBody::ExecutionEnded(ended)).await;
     }
 

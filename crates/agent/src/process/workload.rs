@@ -69,6 +69,10 @@ impl Workload {
     /// Kills a program or kernel with everything that it started, without waiting. Where another
     /// runs beside it, what left its process group is found by [`Self::clear`].
     pub(crate) fn kill(&self, child: &Child) {
+        if child.exit().is_some() {
+            // What it left is being cleared; whoever is alone by now is somebody else.
+            return;
+        }
         child.signal(Signal::KILL);
         self.kill_all_for_last_tenant();
     }
@@ -87,9 +91,9 @@ impl Workload {
     /// that was.
     pub(crate) async fn clear(&self, child: &Child) -> u32 {
         let before = self.reaper.reaped();
-        if self.kill_all_for_last_tenant() {
-            // One that the kernel does not let go is left to the end of the sandbox.
-            let _ = timeout(CLEAR_LIMIT, self.reaper.end_all()).await;
+        let clearing = self.reaper.end_all(|| self.kill_all_for_last_tenant());
+        // One that the kernel does not let go is left to the end of the sandbox.
+        if !matches!(timeout(CLEAR_LIMIT, clearing).await, Ok(false)) {
             return u32::try_from(self.reaper.reaped() - before).unwrap_or(u32::MAX);
         }
         let main = child.pid().as_raw_nonzero().get();
@@ -108,7 +112,11 @@ impl Workload {
     /// Kills everything and returns when nothing is left, with how many processes that was.
     pub(crate) async fn end(&self) -> u32 {
         let before = self.reaper.reaped();
-        self.reaper.end_all().await;
+        let everything = || {
+            self.reaper.kill_all();
+            true
+        };
+        self.reaper.end_all(everything).await;
         u32::try_from(self.reaper.reaped() - before).unwrap_or(u32::MAX)
     }
 

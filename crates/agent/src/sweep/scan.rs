@@ -78,8 +78,9 @@ pub(super) fn scan(
         }
     }
     let after = fstat(file).map_err(|_| LeftOutReason::Unreadable)?;
+    // A program can set the time of the last write back, not that of the last change.
     let same = after.st_size == before.st_size
-        && (after.st_mtime, after.st_mtime_nsec) == (before.st_mtime, before.st_mtime_nsec);
+        && (after.st_ctime, after.st_ctime_nsec) == (before.st_ctime, before.st_ctime_nsec);
     if !same {
         return Err(LeftOutReason::Changed);
     }
