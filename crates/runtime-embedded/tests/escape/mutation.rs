@@ -5,6 +5,7 @@
 //! in a target folder of their own, so that no program that is shipped can leave anything out. The
 //! launcher reads what to leave out from a file beside it.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -255,12 +256,12 @@ async fn with_nothing_left_out(workshop: &Workshop) -> Result<BTreeMap<String, V
     let mut found = BTreeMap::new();
     for check in Mutation::ALL.iter().flat_map(|mutation| mapped(*mutation)) {
         let name = format!("{check:?}");
-        if !found.contains_key(&name) {
+        if let Entry::Vacant(place) = found.entry(name.clone()) {
             let reds = workshop
                 .run(*check, None)
                 .await
                 .with_context(|| name.clone())?;
-            found.insert(name, reds);
+            place.insert(reds);
         }
     }
     Ok(found)

@@ -2,11 +2,10 @@
 
 use anyhow::{Context as _, Result};
 use glovebox_testkit::escape::{posture, report};
-use glovebox_testkit::repository;
 
 use crate::lab::Embedded;
 
-/// The document. When the profile changes on purpose, `target/posture.json` has the new one.
+/// The document. When the profile changes on purpose, the test prints the new `common` part.
 pub(crate) const DOCUMENT: &str = include_str!("posture.json");
 
 #[tokio::test]
@@ -18,8 +17,7 @@ async fn a_fresh_sandbox_is_what_the_document_says() -> Result<()> {
     let document = serde_json::from_str(DOCUMENT).context("reading the document")?;
     let reds = posture::compare(&document, &headings, &seen)?;
     if !reds.is_empty() {
-        let text = serde_json::to_string_pretty(&seen)?;
-        fs_err::write(repository().join("target/posture.json"), text)?;
+        println!("{}", serde_json::to_string_pretty(&seen)?);
     }
     report::none(&reds)
 }

@@ -120,13 +120,17 @@ impl Agent {
         &self.0.folder
     }
 
-    /// Its open descriptors and what they are.
+    /// Its open descriptors and what they are; nothing where it is closed even to the user who
+    /// launched it. Root sees them.
     ///
     /// # Errors
-    /// When they cannot be read.
-    pub fn open(&self) -> Result<Vec<(String, String)>> {
+    /// When they cannot be read for another reason.
+    pub fn open(&self) -> Result<Option<Vec<(String, String)>>> {
+        let Some(entries) = unless_closed(fs_err::read_dir(self.0.folder.join("fd")))? else {
+            return Ok(None);
+        };
         let mut open = Vec::new();
-        for entry in fs_err::read_dir(self.0.folder.join("fd"))? {
+        for entry in entries {
             let entry = entry?;
             // What is closed meanwhile is none.
             if let Ok(target) = fs_err::read_link(entry.path()) {
@@ -134,7 +138,7 @@ impl Agent {
                 open.push((number, target.to_string_lossy().into_owned()));
             }
         }
-        Ok(open)
+        Ok(Some(open))
     }
 
     /// Memory that it holds, in bytes.
@@ -145,14 +149,6 @@ impl Agent {
         let text = self.0.status("VmRSS")?;
         let kibibytes: u64 = text.trim_end_matches(" kB").trim().parse()?;
         Ok(kibibytes * 1024)
-    }
-
-    /// How many descriptors it has open.
-    ///
-    /// # Errors
-    /// When they cannot be read.
-    pub fn descriptors(&self) -> Result<usize> {
-        Ok(fs_err::read_dir(self.0.folder.join("fd"))?.count())
     }
 
     /// The ids of the host that the sandbox has.
@@ -169,14 +165,24 @@ impl Agent {
             .collect()
     }
 
-    /// What somebody could read of it: environment and command line.
+    /// What somebody could read of it: command line, and environment where that is not closed.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// When they cannot be read for another reason.
     pub fn words(&self) -> Result<Vec<u8>> {
         let mut words = fs_err::read(self.0.folder.join("cmdline"))?;
-        words.extend(fs_err::read(self.0.folder.join("environ"))?);
+        let environment = unless_closed(fs_err::read(self.0.folder.join("environ")))?;
+        words.extend(environment.unwrap_or_default());
         Ok(words)
+    }
+}
+
+/// Tells what is closed to this user from what failed.
+fn unless_closed<T>(read: std::io::Result<T>) -> std::io::Result<Option<T>> {
+    match read {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

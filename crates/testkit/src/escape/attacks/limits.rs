@@ -157,7 +157,11 @@ impl Groups {
 pub async fn agent_descriptors(lab: &Lab) -> Result<Vec<Red>> {
     let mut reds = Vec::new();
     let subject = lab.subject(Lab::small_limits()).await?;
-    let open = Agent::of(&subject).await?.open()?;
+    let Some(open) = Agent::of(&subject).await?.open()? else {
+        // Closed even to whoever launched it; as root this test sees more.
+        subject.remove().await?;
+        return Ok(reds);
+    };
     demand(&mut reds, "K9", open.len() > 3, || {
         format!("the control failed: open are {open:?}")
     });
