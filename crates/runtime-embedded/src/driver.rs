@@ -1,9 +1,11 @@
 //! The driver: [`Runtime`] on top of a launcher.
 
 use std::collections::HashMap;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use glovebox_box::control::{
     BoxEnd, BoxFacts, BoxSpec, FaultKind, FromLauncher, LauncherConfig, PodFacts, ToLauncher,
@@ -15,8 +17,13 @@ use glovebox_runtime::{
     SandboxState, Start, ValidatedSpec,
 };
 use tokio::net::UnixStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::link::{Link, LinkError, Watcher, lock};
+
+/// How long an agent may take to its first answer.
+const START_PATIENCE: Duration = Duration::from_secs(90);
 
 /// What an embedded runtime needs to know.
 #[derive(Debug, Clone)]
@@ -60,11 +67,17 @@ type Table = Arc<Mutex<HashMap<SandboxId, Entry>>>;
 /// Sandboxes on this machine. When it is dropped, or its process is killed, every sandbox ends.
 #[derive(Debug)]
 pub struct EmbeddedRuntime {
-    link: Arc<Link>,
+    inner: Arc<Inner>,
+    facts: PodFacts,
+}
+
+/// What a call needs that may outlive whoever made it.
+#[derive(Debug)]
+struct Inner {
+    link: Link,
     table: Table,
     layers: Vec<String>,
     installation: InstallationId,
-    facts: PodFacts,
 }
 
 impl EmbeddedRuntime {
@@ -79,7 +92,7 @@ impl EmbeddedRuntime {
                 "making a folder for sockets below {}",
                 options.run.display()
             ),
-            fix: Some("make that folder writable for you, or set GLOVEBOX_RUN".into()),
+            fix: Some("choose a folder of yours with GLOVEBOX_RUN".into()),
             cause: source.into(),
         })?;
         let config = LauncherConfig {
@@ -95,10 +108,12 @@ impl EmbeddedRuntime {
             .await
             .map_err(|error| from_link("starting the launcher of the embedded runtime", error))?;
         Ok(Self {
-            link: Arc::new(link),
-            table,
-            layers: options.layers,
-            installation: options.installation,
+            inner: Arc::new(Inner {
+                link,
+                table,
+                layers: options.layers,
+                installation: options.installation,
+            }),
             facts,
         })
     }
@@ -121,6 +136,7 @@ impl EmbeddedRuntime {
             cause,
         };
         let status = self
+            .inner
             .link
             .close()
             .await
@@ -131,7 +147,9 @@ impl EmbeddedRuntime {
             Err(unavailable(format!("it ended with {status}").into()))
         }
     }
+}
 
+impl Inner {
     async fn make(&self, spec: ValidatedSpec) -> Result<Sandbox, RuntimeError> {
         let spec = spec.into_inner();
         let Start::Fresh = spec.start;
@@ -205,26 +223,32 @@ impl EmbeddedRuntime {
 
     /// Waits for the agent's first answer; a sandbox that gives none is removed again.
     async fn until_ready(&self, id: SandboxId) -> Result<(), RuntimeError> {
-        let stream = match self.open(id).await {
-            Ok(stream) => stream,
-            Err(error) => {
-                self.take_down(id).await?;
-                return Err(error);
+        let answered = async {
+            let stream = self.open(id).await?;
+            match timeout(START_PATIENCE, glovebox_runtime::agent_answers(stream)).await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(cause)) => Err(self.not_ready(id, cause)),
+                Err(elapsed) => Err(self.not_ready(id, elapsed.into())),
             }
         };
-        if let Err(error) = glovebox_runtime::agent_answers(stream).await {
-            let reason = self.end_reason(id);
-            self.take_down(id).await?;
-            return Err(RuntimeError::Unavailable {
-                doing: match reason {
-                    Some(reason) => format!("waiting for the agent of sandbox {id}: {reason}"),
-                    None => format!("waiting for the agent of sandbox {id}"),
-                },
-                fix: None,
-                cause: error,
-            });
+        let Err(error) = answered.await else {
+            return Ok(());
+        };
+        // What went wrong first is what has to be known; a sandbox that cannot be removed now
+        // goes with the launcher.
+        let _ = self.take_down(id).await;
+        Err(error)
+    }
+
+    fn not_ready(&self, id: SandboxId, cause: glovebox_runtime::Cause) -> RuntimeError {
+        RuntimeError::Unavailable {
+            doing: match self.end_reason(id) {
+                Some(reason) => format!("waiting for the agent of sandbox {id}: {reason}"),
+                None => format!("waiting for the agent of sandbox {id}"),
+            },
+            fix: None,
+            cause,
         }
-        Ok(())
     }
 
     fn end_reason(&self, id: SandboxId) -> Option<String> {
@@ -243,27 +267,99 @@ impl EmbeddedRuntime {
             None => Err(None),
         }
         .map_err(|reason| RuntimeError::NotFound { id, reason })?;
-        let stream =
-            UnixStream::connect(&socket)
-                .await
-                .map_err(|source| RuntimeError::Unavailable {
+        let stream = UnixStream::connect(&socket)
+            .await
+            .map_err(|source| match source.kind() {
+                // It has ended a moment ago; the launcher is about to say so.
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused => RuntimeError::NotFound {
+                    id,
+                    reason: Some("it has ended".into()),
+                },
+                _ => RuntimeError::Unavailable {
                     doing: format!("connecting to the agent of sandbox {id}"),
                     fix: None,
                     cause: source.into(),
-                })?;
+                },
+            })?;
         Ok(Box::new(stream))
     }
 
     async fn take_down(&self, id: SandboxId) -> Result<(), RuntimeError> {
-        self.link
-            .ask(|request| ToLauncher::Remove {
-                id: request,
-                sandbox: id,
-            })
-            .await
-            .map_err(|error| from_link(&format!("removing the sandbox {id}"), error))?;
+        self.end("removing", id).await?;
         lock(&self.table).remove(&id);
         Ok(())
+    }
+
+    async fn stop(&self, id: SandboxId) -> Result<(), RuntimeError> {
+        let running = lock(&self.table)
+            .get(&id)
+            .is_some_and(|entry| entry.state == SandboxState::Running);
+        if running {
+            self.end("stopping", id).await?;
+            mark_ended(&self.table, id, "it was stopped");
+        }
+        Ok(())
+    }
+
+    async fn end(&self, doing: &str, sandbox: SandboxId) -> Result<(), RuntimeError> {
+        self.link
+            .ask(|id| ToLauncher::Remove { id, sandbox })
+            .await
+            .map(drop)
+            .map_err(|error| from_link(&format!("{doing} the sandbox {sandbox}"), error))
+    }
+}
+
+/// A sandbox that is being made. Dropped before that has ended, it sees to it that the sandbox
+/// does not stay.
+struct Making {
+    inner: Arc<Inner>,
+    id: SandboxId,
+    task: Option<JoinHandle<Result<Sandbox, RuntimeError>>>,
+}
+
+impl Making {
+    fn start(inner: Arc<Inner>, spec: ValidatedSpec) -> Self {
+        let id = spec.get().id;
+        let made = Arc::clone(&inner);
+        let task = tokio::spawn(async move { made.make(spec).await });
+        Self {
+            inner,
+            id,
+            task: Some(task),
+        }
+    }
+
+    async fn ended(mut self) -> Result<Sandbox, RuntimeError> {
+        let Some(task) = self.task.as_mut() else {
+            return Err(RuntimeError::NotFound {
+                id: self.id,
+                reason: None,
+            });
+        };
+        let result = task.await;
+        self.task = None;
+        result.unwrap_or_else(|error| {
+            Err(RuntimeError::Internal {
+                doing: format!("making the sandbox {}", self.id),
+                cause: error.into(),
+            })
+        })
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        let Some(task) = self.task.take() else {
+            return;
+        };
+        let (inner, id) = (Arc::clone(&self.inner), self.id);
+        tokio::spawn(async move {
+            if matches!(task.await, Ok(Ok(_))) {
+                // If it cannot be removed now, it goes with the launcher.
+                let _ = inner.take_down(id).await;
+            }
+        });
     }
 }
 
@@ -278,28 +374,29 @@ impl Runtime for EmbeddedRuntime {
             (C::ProcessLimit, !lacks(Weakness::ProcessLimit)),
             (C::SeparateIds, self.facts.two_ids),
         ];
+        let always = [
+            C::WorkspaceBytes,
+            C::WorkspaceInodes,
+            C::NoNetwork,
+            C::EndsSingleExecution,
+        ];
         Description {
             name: "embedded",
             capabilities: conditional
                 .into_iter()
                 .filter_map(|(capability, holds)| holds.then_some(capability))
-                .chain([
-                    C::WorkspaceBytes,
-                    C::WorkspaceInodes,
-                    C::NoNetwork,
-                    C::KeepsWorkspace,
-                ])
+                .chain(always)
                 .collect::<Capabilities>(),
         }
     }
 
     fn create(&self, spec: ValidatedSpec) -> Reply<'_, Sandbox> {
-        Box::pin(self.make(spec))
+        Box::pin(Making::start(Arc::clone(&self.inner), spec).ended())
     }
 
     fn inspect(&self, id: SandboxId) -> Reply<'_, Sandbox> {
         Box::pin(async move {
-            lock(&self.table)
+            lock(&self.inner.table)
                 .get(&id)
                 .map(|entry| entry.view(id))
                 .ok_or(RuntimeError::NotFound { id, reason: None })
@@ -308,41 +405,21 @@ impl Runtime for EmbeddedRuntime {
 
     fn list(&self) -> Reply<'_, Vec<Sandbox>> {
         Box::pin(async move {
-            let table = lock(&self.table);
+            let table = lock(&self.inner.table);
             Ok(table.iter().map(|(id, entry)| entry.view(*id)).collect())
         })
     }
 
     fn connect(&self, id: SandboxId) -> Reply<'_, Box<dyn AgentStream>> {
-        Box::pin(self.open(id))
+        Box::pin(self.inner.open(id))
     }
 
     fn stop(&self, id: SandboxId) -> Reply<'_, ()> {
-        Box::pin(async move {
-            let running = matches!(
-                lock(&self.table).get(&id),
-                Some(Entry {
-                    state: SandboxState::Running,
-                    ..
-                })
-            );
-            if !running {
-                return Ok(());
-            }
-            self.link
-                .ask(|request| ToLauncher::Remove {
-                    id: request,
-                    sandbox: id,
-                })
-                .await
-                .map_err(|error| from_link(&format!("stopping the sandbox {id}"), error))?;
-            mark_ended(&self.table, id, "it was stopped");
-            Ok(())
-        })
+        Box::pin(self.inner.stop(id))
     }
 
     fn remove(&self, id: SandboxId) -> Reply<'_, ()> {
-        Box::pin(self.take_down(id))
+        Box::pin(self.inner.take_down(id))
     }
 }
 
@@ -369,11 +446,19 @@ fn mark_ended(table: &Table, id: SandboxId, why: &str) {
     }
 }
 
-/// A fresh folder for one launcher, closed to everybody else.
+/// A fresh folder for one launcher, closed to everybody else. The folder above it must be ours
+/// alone: whoever could rename ours could put a socket of their own in its place.
 fn make_run_folder(base: &Path) -> std::io::Result<PathBuf> {
-    if !base.exists() {
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true).mode(0o711).create(base)?;
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o711).create(base)?;
+    let metadata = fs_err::symlink_metadata(base)?;
+    let is_ours = metadata.is_dir()
+        && metadata.uid() == rustix::process::geteuid().as_raw()
+        && metadata.mode() & 0o022 == 0;
+    if !is_ours {
+        return Err(std::io::Error::other(
+            "others can write to it, or it is no folder of yours",
+        ));
     }
     // The id's random half is enough, and leaves room for socket names.
     let id = SandboxId::new().to_string();

@@ -15,6 +15,9 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::oneshot;
 
+/// Longest line of the launcher's, in bytes.
+const MAX_LINE: u64 = 16 * 1024 * 1024;
+
 /// How much of what the launcher says on standard error is kept for messages, in bytes.
 const KEPT_STDERR: usize = 4096;
 
@@ -39,6 +42,9 @@ pub(crate) enum LinkError {
     /// The launcher said something that is no answer.
     #[error("the launcher's answer could not be read")]
     Garbled(#[source] serde_json::Error),
+    /// The launcher said something that is no answer, and was ended for it.
+    #[error("the launcher was ended, because what it said could not be read: {0}")]
+    Distrusted(String),
     /// The launcher answered with something that does not belong to the request.
     #[error("the launcher gave an answer to another request")]
     Mismatched,
@@ -68,6 +74,8 @@ struct Waiting {
     next: u64,
     answers: HashMap<u64, oneshot::Sender<FromLauncher>>,
     over: bool,
+    /// What could not be read, where that is how it came to an end.
+    garbled: Option<String>,
 }
 
 /// A running launcher.
@@ -121,7 +129,10 @@ impl Link {
             Ok(None) => return Err(link.ended().await),
             Err(error) => return Err(LinkError::Garbled(error)),
         };
-        tokio::spawn(route(lines, Arc::clone(&link.waiting), watcher));
+        let pid = rustix::process::Pid::from_raw(
+            link.child.lock().await.id().map_or(0, u32::cast_signed),
+        );
+        tokio::spawn(route(lines, pid, Arc::clone(&link.waiting), watcher));
         Ok((link, facts))
     }
 
@@ -183,6 +194,9 @@ impl Link {
     }
 
     async fn ended(&self) -> LinkError {
+        if let Some(what) = lock(&self.waiting).garbled.clone() {
+            return LinkError::Distrusted(what);
+        }
         // Its last words arrive before its exit status does.
         let _ = self.child.lock().await.wait().await;
         LinkError::Ended {
@@ -206,7 +220,8 @@ async fn read_line(
     lines: &mut BufReader<OwnedReadHalf>,
 ) -> Result<Option<FromLauncher>, serde_json::Error> {
     let mut line = Vec::new();
-    match lines.read_until(b'\n', &mut line).await {
+    let mut bounded = lines.take(MAX_LINE);
+    match bounded.read_until(b'\n', &mut line).await {
         Ok(count) if count > 0 && line.ends_with(b"\n") => serde_json::from_slice(&line).map(Some),
         // A half line is a launcher that ended in the middle of it.
         _ => Ok(None),
@@ -215,10 +230,24 @@ async fn read_line(
 
 async fn route(
     mut lines: BufReader<OwnedReadHalf>,
+    launcher: Option<rustix::process::Pid>,
     waiting: Arc<Mutex<Waiting>>,
     watcher: impl Watcher,
 ) {
-    while let Ok(Some(line)) = read_line(&mut lines).await {
+    loop {
+        let line = match read_line(&mut lines).await {
+            Ok(Some(line)) => line,
+            Ok(None) => break,
+            Err(error) => {
+                lock(&waiting).garbled = Some(error.to_string());
+                // It is not waited for before the link is closed, so the number is still its own.
+                if let Some(launcher) = launcher {
+                    let term = rustix::process::Signal::TERM;
+                    let _ = rustix::process::kill_process(launcher, term);
+                }
+                break;
+            }
+        };
         let id = match &line {
             FromLauncher::Ended { sandbox, end } => {
                 watcher.ended(*sandbox, end);

@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use bytes::{Buf as _, BytesMut};
+use glovebox_protocol::file::escape_for_display;
 use glovebox_protocol::frame::is_modest;
 use rustix::io::ioctl_fionread;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -18,6 +19,9 @@ use super::message::{FromKernel, Slim};
 /// Longest frame in bytes: a longer one could not be passed on.
 const MAX_FRAME: usize = glovebox_protocol::frame::MAX_PAYLOAD;
 
+/// Characters of a complaint about a document that are passed on.
+const MAX_COMPLAINT: usize = 200;
+
 /// Bytes in front of each document.
 const HEADER: usize = 4;
 
@@ -30,7 +34,7 @@ pub(crate) enum WireFault {
     #[error("sent a frame of {0} bytes, over the limit of {MAX_FRAME}")]
     TooLong(usize),
     #[error("sent something that is no message: {0}")]
-    NotAMessage(serde_json::Error),
+    NotAMessage(String),
     #[error("closed its socket in the middle of a message")]
     Cut,
     #[error("sent a message that does not belong there")]
@@ -236,12 +240,21 @@ fn take_message(unread: &mut BytesMut) -> Result<Option<FromKernel>, WireFault> 
     } else {
         serde_json::from_slice(&document).map(Slim::without_content)
     };
-    let message = message.map_err(WireFault::NotAMessage)?;
+    let message = message.map_err(|error| WireFault::NotAMessage(brief(&error)))?;
     if unread.is_empty() {
         // A long message leaves a large buffer behind; an idle kernel needs none.
         *unread = BytesMut::new();
     }
     Ok(Some(message))
+}
+
+/// What is wrong with a document, without more of the document than a person would read: the
+/// parser repeats words of it.
+fn brief(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let start: String = text.chars().take(MAX_COMPLAINT).collect();
+    let cut = if start.len() < text.len() { "…" } else { "" };
+    escape_for_display(start.as_bytes()) + cut
 }
 
 #[cfg(test)]
@@ -278,6 +291,21 @@ mod tests {
             }
             assert_eq!(languages, ["python 3", "\u{1f427}"], "cut into {cut}");
         }
+    }
+
+    #[test]
+    fn a_complaint_about_a_document_is_short_and_harmless() {
+        let word = "\u{1b}[2J".repeat(100_000);
+        let document = json!({"type": word}).to_string();
+        let mut wire = u32::try_from(document.len())
+            .unwrap()
+            .to_be_bytes()
+            .to_vec();
+        wire.extend_from_slice(document.as_bytes());
+        let fault = take_message(&mut BytesMut::from(&wire[..])).unwrap_err();
+        let said = fault.to_string();
+        assert!(said.len() < 2000, "{}", said.len());
+        assert!(!said.contains('\u{1b}'), "{said}");
     }
 
     proptest! {

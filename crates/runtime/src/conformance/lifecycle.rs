@@ -138,12 +138,37 @@ pub async fn the_hard_deadline_ends_a_sandbox(subject: &Subject) {
         .expect("the sandbox runs past its deadline");
     // The agent's end shows a moment before the runtime has cleaned up after it.
     let told = async {
+        let mut look = tokio::time::interval(Duration::from_millis(20));
         while subject.runtime.inspect(guest.id).await.unwrap().state == SandboxState::Running {
-            tokio::task::yield_now().await;
+            look.tick().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(30), told)
         .await
         .expect("the runtime takes the sandbox for running");
     guest.remove().await;
+}
+
+pub async fn a_create_that_nobody_waits_for_leaves_nothing(subject: &Subject) {
+    let spec = subject.spec();
+    let id = spec.id;
+    let mut making = subject.runtime.create(spec.validate().unwrap());
+    // Polled once, so that it has begun.
+    let began = std::future::poll_fn(|context| {
+        std::task::Poll::Ready(making.as_mut().poll(context).is_pending())
+    });
+    let still_at_it = began.await;
+    drop(making);
+    if !still_at_it {
+        subject.runtime.remove(id).await.unwrap();
+    }
+    let gone = async {
+        let mut look = tokio::time::interval(Duration::from_millis(20));
+        while !subject.runtime.list().await.unwrap().is_empty() {
+            look.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), gone)
+        .await
+        .expect("a sandbox stays that nobody waited for");
 }

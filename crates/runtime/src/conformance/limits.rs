@@ -10,7 +10,7 @@ use crate::Capability;
 const MIB: u64 = 1024 * 1024;
 
 pub async fn the_workspace_is_limited_in_bytes(subject: &Subject) {
-    if !subject.can(Capability::WorkspaceBytes) {
+    if subject.lacks(Capability::WorkspaceBytes) {
         return;
     }
     let mut spec = subject.spec();
@@ -38,7 +38,7 @@ pub async fn the_workspace_is_limited_in_bytes(subject: &Subject) {
 }
 
 pub async fn the_workspace_is_limited_in_files(subject: &Subject) {
-    if !subject.can(Capability::WorkspaceInodes) {
+    if subject.lacks(Capability::WorkspaceInodes) {
         return;
     }
     let mut spec = subject.spec();
@@ -64,7 +64,7 @@ pub async fn the_workspace_is_limited_in_files(subject: &Subject) {
 }
 
 pub async fn memory_is_limited_and_running_out_is_named(subject: &Subject) {
-    if !subject.can(Capability::MemoryLimit) {
+    if subject.lacks(Capability::MemoryLimit) {
         return;
     }
     let mut spec = subject.spec();
@@ -84,7 +84,7 @@ pub async fn memory_is_limited_and_running_out_is_named(subject: &Subject) {
 }
 
 pub async fn processes_are_limited(subject: &Subject) {
-    if !subject.can(Capability::ProcessLimit) {
+    if subject.lacks(Capability::ProcessLimit) {
         return;
     }
     let mut spec = subject.spec();
@@ -106,5 +106,62 @@ pub async fn processes_are_limited(subject: &Subject) {
     let note = Note::LeftRunning { processes: made };
     assert!(ran.ended.notes.contains(&note), "{:?}", ran.ended);
     assert_eq!(guest.client.status().await.unwrap().processes, 0);
+    guest.remove().await;
+}
+
+pub async fn processor_time_is_limited(subject: &Subject) {
+    if subject.lacks(Capability::CpuLimit) {
+        return;
+    }
+    let mut spec = subject.spec();
+    spec.limits.cpu_millis = 200;
+    let guest = subject.create_as(spec).await;
+    let ran = guest
+        .python(
+            "import time\n\
+             began = time.monotonic()\n\
+             while time.monotonic() < began + 2: pass\n\
+             print(time.process_time() / (time.monotonic() - began))",
+        )
+        .await;
+    // A share, not a time: a busy machine can only make it smaller.
+    let share: f64 = ran.text().trim().parse().unwrap();
+    assert!(share < 0.5, "{share} of a processor instead of 0.2");
+    guest.remove().await;
+}
+
+pub async fn agent_and_workload_have_ids_of_their_own(subject: &Subject) {
+    if subject.lacks(Capability::SeparateIds) {
+        return;
+    }
+    let guest = subject.create().await;
+    let ran = guest
+        .python(
+            "import os\n\
+             try: os.kill(1, 0); print('may signal the agent')\n\
+             except PermissionError: print('may not')\n\
+             print(os.path.exists('/proc/1'))",
+        )
+        .await;
+    assert_eq!(ran.text(), "may not\nFalse\n");
+    guest.remove().await;
+}
+
+pub async fn ending_one_execution_leaves_the_others(subject: &Subject) {
+    if subject.lacks(Capability::EndsSingleExecution) {
+        return;
+    }
+    let guest = subject.create().await;
+    guest.execute("kept = 5").await;
+    let mut start =
+        guest.script("import signal\nsignal.signal(2, signal.SIG_IGN)\nwhile True: pass");
+    start.time_limit_ms = 300;
+    let ran = guest.run(&start).await;
+    let expected = Outcome::TimeLimit {
+        limit_ms: 300,
+        killed: true,
+    };
+    assert_eq!(ran.ended.outcome, expected);
+    assert_eq!(guest.execute("print(kept)").await.text(), "5\n");
     guest.remove().await;
 }

@@ -64,6 +64,24 @@ impl Subject {
         self.runtime.describe().capabilities.has(capability)
     }
 
+    /// Whether the runtime does not claim this, which is then said: no check is left out in
+    /// silence.
+    #[expect(
+        clippy::print_stderr,
+        reason = "it is what the person who runs the tests reads"
+    )]
+    pub fn lacks(&self, capability: Capability) -> bool {
+        let description = self.runtime.describe();
+        let lacks = !description.capabilities.has(capability);
+        if lacks {
+            eprintln!(
+                "{} does not claim {capability:?}: not checked",
+                description.name
+            );
+        }
+        lacks
+    }
+
     pub fn spec(&self) -> SandboxSpec {
         SandboxSpec {
             id: SandboxId::new(),
@@ -175,7 +193,7 @@ impl Guest {
 }
 
 /// A name in the workspace.
-pub fn name(text: &str) -> FileName {
+pub(super) fn name(text: &str) -> FileName {
     FileName::from_bytes(text).unwrap()
 }
 
@@ -229,7 +247,7 @@ impl Ran {
 }
 
 /// Waits until the code prints, which shows that it runs and is not only being started.
-pub async fn until_output(running: &mut Execution) {
+pub(super) async fn until_output(running: &mut Execution) {
     loop {
         match running.next().await.unwrap() {
             Some(EventBody::Stdout(_)) => return,
