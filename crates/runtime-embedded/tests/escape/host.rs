@@ -102,6 +102,16 @@ async fn no_file_of_the_host_belongs_to_a_sandboxs_id() -> Result<()> {
     subject.probe("hostile.py", &["deep-tree", "10"]).await?;
     subject.remove().await?;
     let mut reds = Vec::new();
+    let own = fs_err::metadata("/proc/self")?.uid();
+    if ids == [own] {
+        // With one id for all, whatever a sandbox is belongs to whoever launched it; that is what
+        // the runtime does not claim then.
+        let claimed = embedded.lab.runtime.describe().capabilities;
+        let claims = claimed.has(Capability::SeparateIds);
+        embedded.finish().await?;
+        anyhow::ensure!(!claims, "separate ids are claimed, and there is only {own}");
+        return Ok(());
+    }
     let mut left = vec![
         test_data()?,
         "/tmp".into(),

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
 use glovebox_protocol::artifact::Sweep;
@@ -251,11 +253,12 @@ pub async fn secret_of_the_launcher(lab: &Lab, word: &str) -> Result<Vec<Red>> {
     Ok(reds)
 }
 
-/// Whether a folder of this machine holds these bytes in any file, links not followed.
+/// The files below a folder of this machine that hold these bytes and were written after some
+/// moment; links are not followed.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn folder_holds(folder: &std::path::Path, word: &[u8]) -> Result<Vec<std::path::PathBuf>> {
+pub fn folder_holds(folder: &Path, word: &[u8], since: SystemTime) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut left = vec![folder.to_path_buf()];
     while let Some(path) = left.pop() {
@@ -264,7 +267,7 @@ pub fn folder_holds(folder: &std::path::Path, word: &[u8]) -> Result<Vec<std::pa
             for entry in fs_err::read_dir(&path)? {
                 left.push(entry?.path());
             }
-        } else if facts.is_file() {
+        } else if facts.is_file() && facts.modified()? >= since {
             let mut bytes = Vec::new();
             fs_err::File::open(&path)?
                 .take(64 * 1024 * 1024)

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use glovebox_runtime::Capability;
 
 use super::batch::{self, Position};
 use super::lab::{Lab, Ran};
@@ -223,9 +224,14 @@ pub async fn user_limits(lab: &Lab) -> Result<Vec<Red>> {
             format!("the control failed: no {what}")
         });
     }
+    // Room in pipes is counted for the id on the host: sandboxes without ids of their own share it,
+    // which their runtime says by not claiming separate ids.
+    let capabilities = lab.runtime.describe().capabilities;
+    let shared = !capabilities.has(Capability::SeparateIds);
     for what in ["an instance", "a large pipe"] {
         let seen = found.text(what)?;
-        demand(&mut reds, "R7", seen == "ok", || {
+        let excused = shared && what == "a large pipe";
+        demand(&mut reds, "R7", seen == "ok" || excused, || {
             format!(
                 "with {} instances in one sandbox, {what} in another gave {seen}",
                 held.number("instances").unwrap_or(0)
