@@ -12,8 +12,9 @@ import probe_network
 import probe_report
 import probe_resources
 import probe_secrets
+import probe_views
 
-MODULES = [probe_kernel, probe_files, probe_network, probe_resources, probe_secrets]
+MODULES = [probe_kernel, probe_views, probe_files, probe_network, probe_resources, probe_secrets]
 
 
 def detached(only):

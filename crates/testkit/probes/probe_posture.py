@@ -7,9 +7,10 @@ import resource
 import sys
 
 from probe_files import mounts
-from probe_kernel import open_descriptors, read, read_domain_name, status_of
+from probe_kernel import open_descriptors, read, status_of
 from probe_raw import LIBC
 from probe_report import refuse_outside
+from probe_views import read_domain_name
 
 STATUS = (
     "Umask", "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb",

@@ -18,13 +18,15 @@ pub mod outside;
 pub mod posture;
 mod replay;
 pub mod report;
+mod run;
 pub mod siblings;
 
-pub use lab::{Lab, Ran, Running, Subject};
+pub use lab::{Lab, Subject};
 pub use report::{Red, Report};
+pub use run::{Ran, Running};
 
 /// The probes, as name below `probes/` and text.
-pub const PROBES: [(&str, &str); 15] = [
+pub const PROBES: [(&str, &str); 16] = [
     ("hostile.py", include_str!("../probes/hostile.py")),
     (
         "hostile_attack.py",
@@ -63,5 +65,6 @@ pub const PROBES: [(&str, &str); 15] = [
         "probe_secrets.py",
         include_str!("../probes/probe_secrets.py"),
     ),
+    ("probe_views.py", include_str!("../probes/probe_views.py")),
     ("sibling.py", include_str!("../probes/sibling.py")),
 ];

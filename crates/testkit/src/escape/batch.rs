@@ -9,8 +9,9 @@ use glovebox_runtime::Capability;
 use super::attacks::host::AGENT_CAPABILITIES;
 use super::expect::{self, Expectation, Facts};
 use super::expectations;
-use super::lab::{Lab, Ran, Subject, probe_argv};
+use super::lab::{Lab, Subject, probe_argv};
 use super::report::{Red, Report, demand};
+use super::run::Ran;
 
 /// Where the probes run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

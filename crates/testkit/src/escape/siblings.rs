@@ -7,8 +7,9 @@ use anyhow::Result;
 use glovebox_runtime::Capability;
 
 use super::batch::{self, Position};
-use super::lab::{Lab, Ran};
+use super::lab::Lab;
 use super::report::{Red, Report, demand};
+use super::run::Ran;
 
 /// A file of the shared root that both sides can open.
 const SHARED_FILE: &str = "/usr/share/zoneinfo/UTC";
