@@ -39,7 +39,7 @@ pub(crate) fn memory(sandbox: SandboxId) -> Result<Memory> {
         kernel_mib: kernel_mib(sandbox)?,
     };
     for process in processes(sandbox)? {
-        let share = field_kib(&process.join("smaps_rollup"), "Pss:")? / KIB_PER_MIB;
+        let share = share_kib(&process)? / KIB_PER_MIB;
         if is_agent(&process) {
             memory.agent_share_mib += share;
         } else {
@@ -77,6 +77,13 @@ fn processes(sandbox: SandboxId) -> Result<Vec<PathBuf>> {
 
 fn is_agent(process: &Path) -> bool {
     fs_err::read_to_string(process.join("comm")).is_ok_and(|name| name.trim_end() == AGENT)
+}
+
+/// A process's proportional share. An ordinary user may not look into an agent; then it is all that
+/// the agent has in memory, which is more.
+fn share_kib(process: &Path) -> Result<f64> {
+    field_kib(&process.join("smaps_rollup"), "Pss:")
+        .or_else(|_| field_kib(&process.join("status"), "VmRSS:"))
 }
 
 fn field_kib(path: &Path, name: &str) -> Result<f64> {
