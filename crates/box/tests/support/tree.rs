@@ -37,12 +37,10 @@ pub(crate) fn data() -> TempDir {
         .permissions(std::fs::Permissions::from_mode(0o755))
         .tempdir()
         .unwrap();
-    let runtime = data.path().join(LAYERS[0]);
     let root = data.path().join(LAYERS[1]);
-    for folder in FOLDERS {
-        fs_err::create_dir_all(root.join(folder)).unwrap();
-    }
-    let programs = runtime.join("opt/glovebox/bin");
+    fs_err::create_dir_all(root.parent().unwrap()).unwrap();
+    fs_err::os::unix::fs::symlink(shared_root(), &root).unwrap();
+    let programs = data.path().join(LAYERS[0]).join("opt/glovebox/bin");
     fs_err::create_dir_all(&programs).unwrap();
     install(&stand_in_agent(), &programs.join("glovebox-agent"), 0o755);
     install(
@@ -50,12 +48,42 @@ pub(crate) fn data() -> TempDir {
         &programs.join("glovebox-exec"),
         0o755,
     );
-    for name in PROGRAMS {
-        copy_program(&root, &find(name), &root.join("usr/bin").join(name));
-    }
-    fs_err::os::unix::fs::symlink("usr/bin", root.join("bin")).unwrap();
-    python(&root);
     data
+}
+
+/// The tree with shell and Python, which all tests share: made once per boot of the machine, or
+/// when this file changes.
+fn shared_root() -> PathBuf {
+    let version = {
+        let mut hasher = std::hash::DefaultHasher::new();
+        std::hash::Hash::hash(include_str!("tree.rs"), &mut hasher);
+        std::hash::Hasher::finish(&hasher)
+    };
+    let boot = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let root = PathBuf::from(format!(
+        "/tmp/glovebox-test-root-{version:x}-{}",
+        boot.trim()
+    ));
+    let lock = fs_err::File::create("/tmp/glovebox-test-root.lock").unwrap();
+    lock.lock().unwrap();
+    if root.exists() {
+        return root;
+    }
+    let unfinished = root.with_extension("unfinished");
+    for folder in FOLDERS {
+        fs_err::create_dir_all(unfinished.join(folder)).unwrap();
+    }
+    for name in PROGRAMS {
+        let to = unfinished.join("usr/bin").join(name);
+        copy_program(&unfinished, &find(name), &to);
+    }
+    let bin = unfinished.join("bin");
+    if !bin.is_symlink() {
+        fs_err::os::unix::fs::symlink("usr/bin", bin).unwrap();
+    }
+    python(&unfinished);
+    fs_err::rename(unfinished, &root).unwrap();
+    root
 }
 
 /// The example beside this test program.
