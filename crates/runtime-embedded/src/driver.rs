@@ -353,8 +353,12 @@ impl Drop for Making {
         let Some(task) = self.task.take() else {
             return;
         };
+        // Without an event loop the program is ending, and the launcher with it.
+        let Ok(event_loop) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
         let (inner, id) = (Arc::clone(&self.inner), self.id);
-        tokio::spawn(async move {
+        event_loop.spawn(async move {
             if matches!(task.await, Ok(Ok(_))) {
                 // If it cannot be removed now, it goes with the launcher.
                 let _ = inner.take_down(id).await;

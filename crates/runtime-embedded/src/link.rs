@@ -221,10 +221,14 @@ async fn read_line(
 ) -> Result<Option<FromLauncher>, serde_json::Error> {
     let mut line = Vec::new();
     let mut bounded = lines.take(MAX_LINE);
-    match bounded.read_until(b'\n', &mut line).await {
-        Ok(count) if count > 0 && line.ends_with(b"\n") => serde_json::from_slice(&line).map(Some),
+    let read = bounded.read_until(b'\n', &mut line).await;
+    let whole = line.ends_with(b"\n") || line.len() as u64 == MAX_LINE;
+    match read {
+        // One that is too long is no document either.
+        Ok(count) if count > 0 && whole => serde_json::from_slice(&line).map(Some),
         // A half line is a launcher that ended in the middle of it.
-        _ => Ok(None),
+        Ok(_) => Ok(None),
+        Err(error) => Err(serde_json::Error::io(error)),
     }
 }
 

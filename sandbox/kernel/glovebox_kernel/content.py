@@ -13,8 +13,11 @@ from .wire import to_json
 
 globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
-MAX_DISPLAY_CHARACTERS = 8 * 1024 * 1024
-"""One display or result holds at most this much, all its representations together."""
+MAX_DISPLAY_BYTES = 8 * 1024 * 1024
+"""One display or result holds at most this much JSON, all its representations together."""
+
+MAX_METADATA_BYTES = 1024 * 1024
+"""Metadata beyond this much JSON are left out."""
 
 MAX_ERROR_VALUE_CHARACTERS = 64 * 1024
 """Longest `evalue`; the middle of a longer one is cut out."""
@@ -91,10 +94,10 @@ def bundle(data: object, metadata: object) -> tuple[dict[str, Any], dict[str, An
     plain_data = _plain_dict(data)
     plain_metadata = _plain_dict(metadata)
     sizes = {mime: _size(value) for mime, value in plain_data.items()}
-    if sum(sizes.values()) > MAX_DISPLAY_CHARACTERS:
+    if sum(sizes.values()) > MAX_DISPLAY_BYTES:
         plain_data = _within_budget(plain_data, sizes)
         plain_metadata = {k: v for k, v in plain_metadata.items() if k in plain_data}
-    if plain_metadata and _size(plain_metadata) > MAX_DISPLAY_CHARACTERS:
+    if plain_metadata and _size(plain_metadata) > MAX_METADATA_BYTES:
         plain_metadata = {}
     return plain_data, plain_metadata
 
@@ -109,15 +112,21 @@ def _plain_dict(value: object) -> dict[str, Any]:
         return {"text/plain": f"<a display that cannot be sent: {type(error).__name__}>"}
 
 
+_LONGEST_ESCAPE = 6  # what JSON makes of one control character
+
+
 def _size(value: Any) -> int:
-    return len(value) if type(value) is str else len(to_json(value))
+    """Bytes of `value` on the wire. Of short text its length will do: it fits either way."""
+    if type(value) is str and len(value) * _LONGEST_ESCAPE <= MAX_METADATA_BYTES:
+        return len(value)
+    return len(to_json(value).encode("utf-8", "replace"))
 
 
 def _within_budget(data: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
     """The smaller representations that fit, and a note that names those left out."""
     kept: dict[str, Any] = {}
     left_out = []
-    room = MAX_DISPLAY_CHARACTERS
+    room = MAX_DISPLAY_BYTES
     for mime in sorted(sizes, key=sizes.__getitem__):
         if sizes[mime] <= room:
             kept[mime] = data[mime]
@@ -126,7 +135,7 @@ def _within_budget(data: dict[str, Any], sizes: dict[str, int]) -> dict[str, Any
             left_out.append(f"{mime[:80]} of {sizes[mime] / 2**20:.1f} MiB")
     note = (
         f"[left out: {', '.join(left_out)[:400]}; "
-        f"a display holds at most {MAX_DISPLAY_CHARACTERS // 2**20} MiB]"
+        f"a display holds at most {MAX_DISPLAY_BYTES // 2**20} MiB]"
     )
     text = kept.get("text/plain")
     kept["text/plain"] = f"{text}\n{note}" if isinstance(text, str) else note

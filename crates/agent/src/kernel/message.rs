@@ -94,28 +94,38 @@ impl From<Bundle> for Shown {
     }
 }
 
-/// A message whose content has too many parts to be taken in.
+/// A message whose content has too many parts to be taken in: its name and numbers. A plain
+/// struct, because reading it passes over everything else without keeping it.
 #[derive(Debug, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Slim {
-    Display { seq: u64, id: ExecutionId },
-    UpdateDisplay { seq: u64, id: ExecutionId },
-    Result { id: ExecutionId },
+pub(crate) struct Slim {
+    r#type: SlimType,
+    #[serde(default)]
+    seq: u64,
+    id: ExecutionId,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SlimType {
+    Display,
+    UpdateDisplay,
+    Result,
 }
 
 impl Slim {
     /// The message with a word in place of its content.
     pub(crate) fn without_content(self) -> FromKernel {
+        let Self { r#type, seq, id } = self;
         let text = "(a value of more than 250 000 parts, which is not passed on)";
         let shown = Bundle {
             data: Map::from_iter([("text/plain".into(), text.into())]),
             metadata: Map::new(),
             transient: Map::new(),
         };
-        match self {
-            Self::Display { seq, id } => FromKernel::Display { seq, id, shown },
-            Self::UpdateDisplay { seq, id } => FromKernel::UpdateDisplay { seq, id, shown },
-            Self::Result { id } => FromKernel::Result {
+        match r#type {
+            SlimType::Display => FromKernel::Display { seq, id, shown },
+            SlimType::UpdateDisplay => FromKernel::UpdateDisplay { seq, id, shown },
+            SlimType::Result => FromKernel::Result {
                 id,
                 execution_count: Value::Null,
                 shown,

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
-use glovebox_protocol::event::EventBody;
+use glovebox_protocol::error::{ErrorBody, ErrorCode};
+use glovebox_protocol::event::{Ended, EventBody, Outcome};
 use glovebox_protocol::frame::{self, FrameKind};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
@@ -135,7 +136,11 @@ impl Sink {
             })
             .await;
         }
-        self.event(last).await;
+        match self.encode(last) {
+            Some(frame) => self.send(frame).await,
+            // It must come, or the whole stream looks cut: then without the words in it.
+            None => self.event(&without_words(last)).await,
+        }
     }
 
     fn encode(&self, event: &EventBody) -> Option<Bytes> {
@@ -182,5 +187,22 @@ impl Sink {
             state.waiting_bytes += frame.len();
             state.waiting.push_back(frame);
         });
+    }
+}
+
+/// A last event in few words, for one that fits no frame.
+fn without_words(last: &EventBody) -> EventBody {
+    match last {
+        EventBody::ExecutionEnded(ended) => EventBody::ExecutionEnded(Ended {
+            outcome: Outcome::KernelBroken {
+                what: "ended in more words than can be passed on".into(),
+            },
+            notes: Vec::new(),
+            ..ended.clone()
+        }),
+        _ => EventBody::Failed(ErrorBody::new(
+            ErrorCode::Internal,
+            "what went wrong takes more words than can be passed on",
+        )),
     }
 }

@@ -7,10 +7,10 @@ use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
 use glovebox_testkit::{program, test_data};
 
 /// The Python of a sandbox.
-pub const PYTHON: &str = "/opt/python/bin/python3";
+pub(crate) const PYTHON: &str = "/opt/python/bin/python3";
 
 /// What an embedded runtime of these tests needs to know.
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     let data = test_data().unwrap();
     let setup = Setup {
         data: data.clone(),
@@ -35,7 +35,7 @@ pub fn options() -> Options {
 }
 
 /// A running runtime.
-pub async fn runtime() -> (EmbeddedRuntime, InstallationId) {
+pub(crate) async fn runtime() -> (EmbeddedRuntime, InstallationId) {
     let options = options();
     let installation = options.installation;
     (EmbeddedRuntime::start(options).await.unwrap(), installation)

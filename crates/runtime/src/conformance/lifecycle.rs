@@ -153,13 +153,23 @@ pub async fn a_create_that_nobody_waits_for_leaves_nothing(subject: &Subject) {
     let spec = subject.spec();
     let id = spec.id;
     let mut making = subject.runtime.create(spec.validate().unwrap());
-    // Polled once, so that it has begun.
-    let began = std::future::poll_fn(|context| {
-        std::task::Poll::Ready(making.as_mut().poll(context).is_pending())
-    });
-    let still_at_it = began.await;
+    // Until the runtime knows of it: from there on it is half made, or whole.
+    let known = async {
+        while subject.runtime.inspect(id).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let still_making = tokio::select! {
+        biased;
+        made = &mut making => {
+            made.unwrap();
+            false
+        }
+        () = known => true,
+    };
     drop(making);
-    if !still_at_it {
+    if !still_making {
+        // It was too quick to be dropped in the middle.
         subject.runtime.remove(id).await.unwrap();
     }
     let gone = async {
