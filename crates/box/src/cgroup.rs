@@ -1,7 +1,7 @@
 //! Control groups: finding them, and making, filling, emptying and removing one pair per box.
 //!
-//! All work is on files below paths that [`layout`] found, so that tests can point it at a tree
-//! of their own. Which number goes into which file stands in [`limits`].
+//! All work is on files below paths that `layout` found, so that tests can point it at a tree
+//! of their own. Which number goes into which file stands in `limits`.
 
 pub(crate) mod files;
 pub(crate) mod group;

@@ -1,7 +1,7 @@
 //! The launcher: makes the pod, serves one runtime over one socket, and leaves nothing behind.
 //!
-//! Two processes. The [`outer`] one has the rights of whoever started it; it prepares what needs
-//! them, clones the [`inner`] one into a user namespace of unprivileged ids, the pod, and from
+//! Two processes. The `outer` one has the rights of whoever started it; it prepares what needs
+//! them, clones the `inner` one into a user namespace of unprivileged ids, the pod, and from
 //! then on waits for it and takes away its folders. The inner one is process 1 of a process
 //! namespace: when it dies, for whatever reason, the kernel ends every box with it.
 
