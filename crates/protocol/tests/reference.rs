@@ -1,7 +1,5 @@
 //! The worked example in the protocol reference is what this crate computes.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
-
 use glovebox_protocol::sign::{BodyDigest, Envelope, Epoch, Nonce, SigningKey};
 
 const REFERENCE: &str = include_str!("../../../docs/reference/agent-protocol.md");
