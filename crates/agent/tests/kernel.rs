@@ -1,6 +1,10 @@
 //! The kernel, with the real runner of `sandbox/kernel` on the toolbox's Python.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
 
 mod support;
 
@@ -476,6 +480,35 @@ print('sent')"#;
             if shown.data.get("text/plain").is_some_and(|text| text.to_string().contains("not passed on")))
     });
     assert!(told, "{:?}", done.events);
+    assert_eq!(results(&eval(&test.client, "5").await), ["5"]);
+}
+
+/// Code that fills the socket faster than it is read must not keep the clock from being looked at,
+/// and what it was in the middle of saying when it was killed is not held against it.
+#[tokio::test]
+async fn a_flood_of_messages_does_not_stretch_the_time_limit() {
+    let test = agent().await;
+    let mut request = code("");
+    request.code = r#"import os, signal, stat, struct
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+for fd in range(240, 260):
+    try:
+        if stat.S_ISSOCK(os.fstat(fd).st_mode): sock = fd
+    except OSError: pass
+body = b'{"type":"clear_output","seq":1,"id":"ID","wait":true}'
+block = (struct.pack('>I', len(body)) + body) * 1000
+while True: os.write(sock, block)"#
+        .replace("ID", &request.execution.to_string());
+    request.time_limit_ms = 500;
+    request.output_limit_bytes = 1000;
+    let done = tokio::time::timeout(Duration::from_secs(60), execute(&test.client, &request))
+        .await
+        .expect("the flood goes on");
+    let expected = Outcome::TimeLimit {
+        limit_ms: 500,
+        killed: true,
+    };
+    assert_eq!(done.ended().outcome, expected);
     assert_eq!(results(&eval(&test.client, "5").await), ["5"]);
 }
 

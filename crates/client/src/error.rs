@@ -36,8 +36,8 @@ pub enum ClientError {
         /// The limit in bytes.
         limit_bytes: u64,
     },
-    /// A document in the answer holds more values than such a document can.
-    #[error("the agent's answer holds a document of too many values")]
+    /// A document in the answer holds more values, or more levels of them, than it may.
+    #[error("the agent's answer holds a document of too many values or levels")]
     TooManyValues,
     /// A framed answer holds a frame that does not belong there, or goes on after its end.
     #[error("the agent's answer holds a frame that does not belong there")]

@@ -99,11 +99,17 @@ pub fn encode(kind: FrameKind, payload: &[u8]) -> Result<Bytes, FrameFault> {
 /// Most values that a JSON document from a sandbox may hold.
 pub const MAX_VALUES: usize = 250_000;
 
-/// Whether a JSON document holds few enough values to be taken into memory. Two bytes of text can
-/// become one value of dozens, so its length alone bounds nothing. To be asked before parsing.
+/// Most levels of lists and objects that a JSON document from a sandbox may have. Readers of JSON
+/// refuse some number of levels, and not all the same one.
+pub const MAX_DEPTH: usize = 64;
+
+/// Whether a JSON document holds few enough values, in few enough levels, to be taken into memory.
+/// Two bytes of text can become one value of dozens, so its length alone bounds nothing. To be
+/// asked before parsing.
 #[must_use]
 pub fn is_modest(json: &[u8]) -> bool {
     let mut values = 1;
+    let (mut depth, mut deepest) = (0_usize, 0);
     let mut bytes = json.iter();
     while let Some(byte) = bytes.next() {
         match byte {
@@ -119,11 +125,17 @@ pub fn is_modest(json: &[u8]) -> bool {
                     }
                 }
             }
-            b',' | b'[' | b'{' => values += 1,
+            b',' => values += 1,
+            b'[' | b'{' => {
+                values += 1;
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    values <= MAX_VALUES
+    values <= MAX_VALUES && deepest <= MAX_DEPTH
 }
 
 /// Takes frames out of a row of chunks that were cut anywhere.
@@ -190,7 +202,8 @@ mod tests {
         );
         assert!(is_modest(text.as_bytes()));
         assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
-        assert!(!is_modest("[".repeat(MAX_VALUES + 1).as_bytes()));
+        assert!(!is_modest("[".repeat(MAX_DEPTH + 1).as_bytes()));
+        assert!(is_modest("[],".repeat(1000).as_bytes()));
     }
 
     proptest! {

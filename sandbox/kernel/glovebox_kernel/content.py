@@ -25,7 +25,7 @@ MAX_ERROR_VALUE_CHARACTERS = 64 * 1024
 MAX_TRACEBACK_CHARACTERS = 1024 * 1024
 """Longest traceback, all its entries together."""
 
-_MAX_DEPTH = 100
+_MAX_DEPTH = 56  # the agent passes on 64 levels, those of the message itself included
 _MAX_CELL_NUMBER = 2**31
 _MAX_NUMBER_BITS = 63
 _MAX_TEXT_BITS = 10_000

@@ -58,8 +58,9 @@ impl Call<'_> {
         let mut last_error = None;
         let end = tokio::select! {
             biased;
-            end = self.converse(kernel, late, &mut last_error) => end,
+            // First: a flood of messages would use up each turn before the clock is looked at.
             never = self.enforce(&child, &over_time) => match never {},
+            end = self.converse(kernel, late, &mut last_error) => end,
         };
         let over_time = over_time.with(|over| *over);
         let asked = self.facts.with(|facts| facts.asked);
@@ -92,11 +93,22 @@ impl Call<'_> {
             }
             CallEnd::Broken(fault) => {
                 let what = fault.to_string();
-                self.facts
-                    .with(|facts| facts.end_reason = Some(format!("the kernel {what}")));
+                // A kernel that was killed from here may have been in the middle of a word.
+                let outcome = match (over_time, asked) {
+                    (Some(true), _) => Outcome::TimeLimit {
+                        limit_ms,
+                        killed: true,
+                    },
+                    (None, Asked::Kill) => Outcome::Cancelled { killed: true },
+                    _ => {
+                        self.facts
+                            .with(|facts| facts.end_reason = Some(format!("the kernel {what}")));
+                        Outcome::KernelBroken { what }
+                    }
+                };
                 self.workload.kill(&kernel.child);
                 let end = end_of(&mut kernel.ended).await;
-                (Outcome::KernelBroken { what }, end.notes)
+                (outcome, end.notes)
             }
         }
     }

@@ -116,7 +116,7 @@ impl Slim {
     /// The message with a word in place of its content.
     pub(crate) fn without_content(self) -> FromKernel {
         let Self { r#type, seq, id } = self;
-        let text = "(a value of more than 250 000 parts, which is not passed on)";
+        let text = "(a value of more than 250 000 parts, or more than 64 levels deep, which is not passed on)";
         let shown = Bundle {
             data: Map::from_iter([("text/plain".into(), text.into())]),
             metadata: Map::new(),
