@@ -87,7 +87,7 @@ impl EmbeddedRuntime {
     /// [`RuntimeError::Unsupported`] with the name of the protection that cannot be had here;
     /// [`RuntimeError::Unavailable`] for anything else.
     pub async fn start(options: Options) -> Result<Self, RuntimeError> {
-        let run = make_run_folder(&options.run).map_err(|source| RuntimeError::Unavailable {
+        let run = run_folder_below(&options.run).map_err(|source| RuntimeError::Unavailable {
             doing: format!(
                 "making a folder for sockets below {}",
                 options.run.display()
@@ -450,9 +450,9 @@ fn mark_ended(table: &Table, id: SandboxId, why: &str) {
     }
 }
 
-/// A fresh folder for one launcher, closed to everybody else. The folder above it must be ours
-/// alone: whoever could rename ours could put a socket of their own in its place.
-fn make_run_folder(base: &Path) -> std::io::Result<PathBuf> {
+/// Where one launcher is to make its folder. The folder above it must be ours alone: whoever could
+/// rename the launcher's could put a socket of their own in its place.
+fn run_folder_below(base: &Path) -> std::io::Result<PathBuf> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true).mode(0o711).create(base)?;
     let metadata = fs_err::symlink_metadata(base)?;
@@ -466,9 +466,7 @@ fn make_run_folder(base: &Path) -> std::io::Result<PathBuf> {
     }
     // The id's random half is enough, and leaves room for socket names.
     let id = SandboxId::new().to_string();
-    let run = base.join(id.rsplit('-').next().unwrap_or(&id));
-    std::fs::DirBuilder::new().mode(0o700).create(&run)?;
-    Ok(run)
+    Ok(base.join(id.rsplit('-').next().unwrap_or(&id)))
 }
 
 fn from_link(doing: &str, error: LinkError) -> RuntimeError {

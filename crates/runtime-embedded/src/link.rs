@@ -107,6 +107,8 @@ impl Link {
             .stdin(Stdio::from(std::os::fd::OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
+            // A key typed at the terminal is for the command, from the first moment on.
+            .process_group(0)
             .spawn()
             .map_err(starting)?;
         let said = Arc::default();

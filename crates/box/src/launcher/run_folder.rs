@@ -29,13 +29,19 @@ pub(crate) struct RunFolder {
 }
 
 impl RunFolder {
-    /// Takes the folder at `path`, and sweeps its neighbours. With `owner`, gives it to the pod.
+    /// Takes the folder at `path`, makes it where it is not there, and sweeps its neighbours.
+    /// With `owner`, gives it to the pod.
     ///
     /// # Errors
     /// When it is not ours alone, another launcher holds it, or it cannot be written.
     pub(crate) fn take(path: &Path, owner: Option<(Uid, Gid)>) -> Result<Self, Fault> {
         let doing = || format!("taking the run folder {}", path.display());
         let failed = |error: Errno| Fault::failed(doing(), error);
+        // Made here and not by the runtime: it could end before this process knows of the folder.
+        match rustix::fs::mkdir(path, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(failed(error)),
+        }
         let folder = open_folder(rustix::fs::CWD, path).map_err(failed)?;
         let stat = fstat(&folder).map_err(failed)?;
         let (own, pod) = (rustix::process::geteuid(), owner.map(|(uid, _)| uid));
