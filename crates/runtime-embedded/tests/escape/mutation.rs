@@ -57,43 +57,47 @@ enum Check {
     Disk,
     /// F4.
     Inodes,
+    /// R7.
+    UserLimits,
 }
 
 /// The checks that have to notice that a protection is missing.
-const fn mapped(mutation: Mutation) -> &'static [Check] {
+fn mapped(mutation: Mutation) -> &'static [Check] {
     use Check as C;
-    use Mutation as M;
-    match mutation {
-        M::RootFlags | M::WorkspaceFlags | M::TmpFlags => &[C::Batch(&["K5", "F2"])],
-        M::ShmFlags => &[C::Batch(&["F2", "F10"])],
-        M::DevFlags | M::ProcFlags => &[C::Batch(&["F2"])],
-        M::ProcHidepid | M::ProcSubset => &[C::Batch(&["K17"])],
-        M::OldRoot => &[C::Batch(&["F2", "K5"])],
-        M::SeccompWorkload => &[C::Batch(&["K15"])],
-        M::SeccompFamilies => &[C::Batch(&["K13", "N10"])],
-        M::SeccompAgent => &[C::Sealed, C::Impostor],
-        M::LandlockWorkload => &[C::Executions, C::Batch(&["K20"])],
-        M::LandlockAgent => &[C::Impostor],
-        M::BoundingSet => &[C::Impostor, C::CannotRun],
-        M::Capabilities => &[C::Batch(&["K3"])],
-        M::Securebits => &[C::Posture],
-        M::NoNewPrivileges => &[C::Batch(&["K4"]), C::Sealed],
-        M::NetworkNamespace => &[C::Batch(&["K1", "N11"])],
-        M::ProcessNamespace => &[C::CannotBeMade],
-        M::IpcNamespace | M::UtsNamespace | M::CgroupNamespace => &[C::Batch(&["K1"])],
-        M::UniqueIds => &[C::IdsDiffer],
-        M::Setgroups => &[C::Batch(&["K2"])],
-        M::MemoryLimit => &[C::ControlGroups, C::Memory],
-        M::SwapLimit => &[C::ControlGroups],
-        M::WorkCgroup => &[C::CannotRun],
-        M::ProcessLimit => &[C::ControlGroups, C::Bomb],
-        M::CpuLimit => &[C::ControlGroups, C::Spin],
-        M::WorkspaceSize => &[C::Disk],
-        M::WorkspaceInodes => &[C::Inodes],
-        M::CloseDescriptors => &[C::AgentDescriptors],
-        M::CloseWorkloadDescriptors => &[C::Impostor],
-        M::ResourceLimits | M::CoreLimit => &[C::Batch(&["R20"])],
-        M::Session => &[C::Batch(&["K16"])],
+    match mutation.name() {
+        "root-flags" | "workspace-flags" | "tmp-flags" => &[C::Batch(&["K5", "F2"])],
+        "shm-flags" => &[C::Batch(&["F2", "F10"])],
+        "dev-flags" | "proc-flags" => &[C::Batch(&["F2"])],
+        "proc-hidepid" | "proc-subset" => &[C::Batch(&["K17"])],
+        "old-root" => &[C::Batch(&["F2", "K5"])],
+        "seccomp-workload" => &[C::Batch(&["K15"])],
+        "seccomp-families" => &[C::Batch(&["K13", "N10"])],
+        "seccomp-agent" => &[C::Sealed, C::Impostor],
+        "landlock-workload" => &[C::Executions, C::Batch(&["K20"])],
+        "landlock-agent" => &[C::Impostor],
+        "bounding-set" => &[C::Impostor, C::CannotRun],
+        "capabilities" => &[C::Batch(&["K3"])],
+        "securebits" => &[C::Posture],
+        "no-new-privileges" => &[C::Batch(&["K4"]), C::Sealed],
+        "network-namespace" => &[C::Batch(&["K1", "N11"])],
+        "process-namespace" => &[C::CannotBeMade],
+        "ipc-namespace" | "uts-namespace" | "cgroup-namespace" => &[C::Batch(&["K1"])],
+        "unique-ids" => &[C::IdsDiffer],
+        "setgroups" => &[C::Batch(&["K2"])],
+        "memory-limit" => &[C::ControlGroups, C::Memory],
+        "swap-limit" => &[C::ControlGroups],
+        "work-cgroup" => &[C::CannotRun],
+        "process-limit" => &[C::ControlGroups, C::Bomb],
+        "cpu-limit" => &[C::ControlGroups, C::Spin],
+        "workspace-size" => &[C::Disk],
+        "workspace-inodes" => &[C::Inodes],
+        "close-descriptors" => &[C::AgentDescriptors],
+        "close-workload-descriptors" => &[C::Impostor],
+        "resource-limits" | "core-limit" => &[C::Batch(&["R20"])],
+        "user-counts" => &[C::UserLimits],
+        "session" => &[C::Batch(&["K16"])],
+        // Whoever adds a protection adds here what notices that it is missing.
+        _ => &[],
     }
 }
 
@@ -131,6 +135,7 @@ impl Check {
             Self::Spin => time::spin(lab).await,
             Self::Disk => files::full_disk(lab).await,
             Self::Inodes => files::full_of_files(lab).await,
+            Self::UserLimits => siblings::user_limits(lab).await,
         }
     }
 }
