@@ -31,7 +31,12 @@ fn main() -> io::Result<()> {
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            // What tools leave behind is no part of the kernel.
+            continue;
+        }
         if path.is_dir() && !path.ends_with("__pycache__") && !path.ends_with("tests") {
             collect(&path, files)?;
         } else if path.extension().is_some_and(|ending| ending == "py") {

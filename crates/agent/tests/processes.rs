@@ -1,6 +1,10 @@
 //! Programs in an agent.
 
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
 
 mod support;
 
@@ -292,11 +296,7 @@ async fn the_time_limit_holds_though_nobody_reads() {
     };
     let mut execution = test.client.run(&start).await.unwrap();
     execution.next().await.unwrap();
-    let began = Instant::now();
-    while test.client.status().await.unwrap().processes > 0 || began.elapsed().as_millis() < 300 {
-        assert!(began.elapsed() < Duration::from_secs(5), "it still runs");
-        tokio::task::yield_now().await;
-    }
+    until_nothing_runs(&test).await;
     let done = finish(execution).await;
     assert_eq!(
         done.ended().outcome,
@@ -360,16 +360,19 @@ async fn a_program_is_fed_by_requests() {
 
     let deaf = StartProcess {
         stdin: Stdin::Requests,
-        ..shell("exec sleep 0.3")
+        ..shell("exec sleep 60")
     };
     let execution = test.client.run(&deaf).await.unwrap();
-    let error = test
-        .client
-        .stdin(execution.id(), bytes, false)
-        .await
-        .unwrap_err();
-    assert_eq!(error.code(), Some(ErrorCode::Conflict));
-    assert!(finish(execution).await.ended().outcome.is_success());
+    let id = execution.id();
+    // Its pipe takes some of it and no more; the rest is refused when the program has gone.
+    let (error, ()) = tokio::join!(test.client.stdin(id, bytes, false), async {
+        let begun = test.client.status().await.unwrap();
+        assert_eq!(begun.processes, 1);
+        test.client.cancel(id, Cancel::Kill).await.unwrap();
+    });
+    assert_eq!(error.unwrap_err().code(), Some(ErrorCode::Conflict));
+    let ended = finish(execution).await;
+    assert_eq!(ended.ended().outcome, Outcome::Cancelled { killed: true });
 }
 
 #[tokio::test]
@@ -385,11 +388,19 @@ async fn a_caller_who_goes_away_ends_the_program() {
     while !matches!(execution.next().await.unwrap(), Some(EventBody::Stdout(_))) {}
     assert_eq!(test.client.status().await.unwrap().processes, 1);
     drop(execution);
-    let began = Instant::now();
-    while test.client.status().await.unwrap().processes > 0 {
-        assert!(began.elapsed() < Duration::from_secs(5), "it still runs");
-        tokio::task::yield_now().await;
-    }
+    until_nothing_runs(&test).await;
+}
+
+async fn until_nothing_runs(test: &TestAgent) {
+    let gone = async {
+        let mut look = tokio::time::interval(Duration::from_millis(20));
+        while test.client.status().await.unwrap().processes > 0 {
+            look.tick().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), gone)
+        .await
+        .expect("it still runs");
 }
 
 #[tokio::test]
@@ -440,9 +451,7 @@ async fn a_sandbox_is_idle_from_the_end_of_the_last_program() {
     let mut execution = test.client.run(&start).await.unwrap();
     while !matches!(execution.next().await.unwrap(), Some(EventBody::Stdout(_))) {}
     let status = test.client.status().await.unwrap();
-    assert!(
-        status.idle_ms < 100 && status.uptime_ms >= 400,
-        "{status:?}"
-    );
+    // Idle since before the program began, it would be as long as the agent is up.
+    assert!(status.idle_ms + 400 <= status.uptime_ms, "{status:?}");
     drop(execution);
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use glovebox_protocol::event::{EventBody, Note, Outcome};
 use glovebox_runtime::conformance::{Guest, Subject};
+use glovebox_runtime_embedded::EmbeddedRuntime;
 use glovebox_testkit::{HostSnapshot, count};
 
 /// Memory that may come and go without being growth, in bytes.
@@ -47,11 +48,33 @@ fn agent_bytes(guest: &Guest) -> u64 {
     kib * 1024
 }
 
+/// Runs a test on a runtime of its own, and compares the host afterwards with what it was.
+async fn alone(test: impl AsyncFnOnce(&Subject)) {
+    let options = support::options();
+    let (data, run) = (options.data.clone(), options.run.clone());
+    let folders = [data.join("layers"), run];
+    fs_err::create_dir_all(&folders[1]).unwrap();
+    let folders = folders.each_ref().map(std::path::PathBuf::as_path);
+    let before = HostSnapshot::take(&folders).unwrap();
+
+    let installation = options.installation;
+    let runtime = EmbeddedRuntime::start(options).await.unwrap();
+    let runtime = Arc::new(runtime);
+    let subject = Subject::new(Arc::clone(&runtime) as _, installation, support::PYTHON);
+    test(&subject).await;
+    subject.finish().await;
+    Arc::into_inner(runtime).unwrap().shut_down().await.unwrap();
+
+    let after = HostSnapshot::take(&folders).unwrap();
+    assert_eq!(before.changes_until(&after), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn executing_many_times_keeps_memory_flat_and_leaves_the_host_as_it_was() {
-    let (runtime, installation) = support::runtime().await;
-    let runtime = Arc::new(runtime);
-    let subject = Subject::new(runtime, installation, support::PYTHON);
+    alone(execute_many_times).await;
+}
+
+async fn execute_many_times(subject: &Subject) {
     let guest = subject.create().await;
     let execute = async |times: usize| {
         for n in 0..times {
@@ -82,9 +105,11 @@ async fn executing_many_times_keeps_memory_flat_and_leaves_the_host_as_it_was() 
 
 #[tokio::test]
 async fn fifty_megabytes_of_output_pass_through_without_staying_and_leaves_the_host_as_it_was() {
+    alone(print_fifty_megabytes).await;
+}
+
+async fn print_fifty_megabytes(subject: &Subject) {
     const BYTES: u64 = 50_000_000;
-    let (runtime, installation) = support::runtime().await;
-    let subject = Subject::new(Arc::new(runtime), installation, support::PYTHON);
     let guest = subject.create().await;
     guest.execute("1").await;
     let before = agent_bytes(&guest);
@@ -120,20 +145,10 @@ async fn fifty_megabytes_of_output_pass_through_without_staying_and_leaves_the_h
 
 #[tokio::test]
 async fn making_and_ending_many_sandboxes_leaves_the_host_as_it_was() {
-    let options = support::options();
-    let (data, run) = (options.data.clone(), options.run.clone());
-    fs_err::create_dir_all(&run).unwrap();
-    let folders = [data.join("layers"), run];
-    let folders = folders.each_ref().map(std::path::PathBuf::as_path);
-    let before = HostSnapshot::take(&folders).unwrap();
+    alone(make_and_end_many).await;
+}
 
-    let installation = options.installation;
-    let runtime = Arc::new(
-        glovebox_runtime_embedded::EmbeddedRuntime::start(options)
-            .await
-            .unwrap(),
-    );
-    let subject = Subject::new(Arc::clone(&runtime) as _, installation, support::PYTHON);
+async fn make_and_end_many(subject: &Subject) {
     for n in 0..count(100, 1_000) {
         let guest = subject.create().await;
         // Ways in which sandboxes are left: idle, in use, with leftovers, out of memory.
@@ -160,17 +175,14 @@ async fn making_and_ending_many_sandboxes_leaves_the_host_as_it_was() {
         }
         guest.remove().await;
     }
-    subject.finish().await;
-    Arc::into_inner(runtime).unwrap().shut_down().await.unwrap();
-
-    let after = HostSnapshot::take(&folders).unwrap();
-    assert_eq!(before.changes_until(&after), Vec::<String>::new());
 }
 
 #[tokio::test]
 async fn many_idle_sandboxes_live_side_by_side_and_leaves_the_host_as_it_was() {
-    let (runtime, installation) = support::runtime().await;
-    let subject = Subject::new(Arc::new(runtime), installation, support::PYTHON);
+    alone(hold_many_idle).await;
+}
+
+async fn hold_many_idle(subject: &Subject) {
     let mut guests = Vec::new();
     for _ in 0..count(20, 200) {
         guests.push(subject.create().await);
