@@ -150,7 +150,8 @@ fn helper(config: &AgentConfig, workspace: &Path) -> Vec<OsString> {
         "--file-size".into(),
         config.limits.file_size_bytes.to_string().into(),
     ]);
-    if config.fds.workload_cgroups.is_empty() {
+    // Where nothing counts kills, nothing limits memory either, and there is no one to choose.
+    if config.fds.workload_cgroups.is_empty() && config.fds.oom_events.is_some() {
         argv.extend(["--oom-score-adj".into(), OOM_SCORE_ADJUSTMENT.into()]);
     }
     argv.push("--".into());
