@@ -21,6 +21,9 @@ use crate::quantity::size;
 use crate::run::{Audience, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, work};
 use crate::signals::Signals;
 
+const MIB: u64 = 1024 * 1024;
+const TIB: u64 = 1024 * 1024 * MIB;
+
 /// How long a failed command waits until its last words are read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -151,8 +154,11 @@ async fn limits(arguments: &RunArguments, session: &Session<'_>) -> Limits {
     }
     if let Some(disk) = arguments.disk {
         limits.workspace_bytes = disk;
-        limits.file_size_bytes = disk;
     }
+    // A file that outgrows the workspace or `/tmp` is to meet their size, which is told with what
+    // can be done, before it meets a limit of its own, for which a program is killed.
+    let largest = limits.workspace_bytes.saturating_add(MIB).min(TIB);
+    limits.file_size_bytes = limits.file_size_bytes.max(largest);
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let millis = u32::try_from(cpus).unwrap_or(u32::MAX).saturating_mul(1000);
     if limits.cpu_millis > millis {

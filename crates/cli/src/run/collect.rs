@@ -62,6 +62,7 @@ pub(crate) async fn collect(
         let files = swept.more_left_out;
         session.tell(EventBody::MoreLeftOut { files }).await?;
     }
+    session.reporter.sum_up().await;
     Ok(())
 }
 

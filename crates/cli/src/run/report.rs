@@ -15,6 +15,9 @@ use crate::failure::Failure;
 use crate::output::OutputThread;
 use crate::quantity::size;
 
+/// How many files that stay in the sandbox a person is told of one by one.
+const MAX_LEFT_OUT: usize = 20;
+
 /// For whom it is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
@@ -34,6 +37,8 @@ pub(crate) struct Reporter {
     keeps_colours: bool,
     /// The names of the files that went in.
     staged: HashSet<FileName>,
+    /// How many files that stay in the sandbox were told of, and how many were not.
+    left_out: (usize, u64),
 }
 
 impl Reporter {
@@ -45,6 +50,7 @@ impl Reporter {
             seq: 0,
             keeps_colours: std::io::stderr().is_terminal(),
             staged: HashSet::new(),
+            left_out: (0, 0),
         }
     }
 
@@ -76,6 +82,15 @@ impl Reporter {
             }
         }
         Ok(())
+    }
+
+    /// Tells a person how many files of those that stay were not told of.
+    pub(crate) async fn sum_up(&mut self) {
+        let untold = std::mem::take(&mut self.left_out.1);
+        if untold > 0 {
+            let line = format!("left out {untold} more files that are not listed");
+            self.output.line(line).await;
+        }
     }
 
     /// Tells a person something that is no event. A program is not told.
@@ -121,7 +136,7 @@ impl Reporter {
         self.output.out(Bytes::from(line)).await
     }
 
-    fn lines(&self, event: &EventBody) -> Vec<String> {
+    fn lines(&mut self, event: &EventBody) -> Vec<String> {
         match event {
             EventBody::SandboxStarting {
                 accepted_weaker, ..
@@ -178,9 +193,17 @@ impl Reporter {
                 reason: LeftOutReason::TypeNotAllowed,
                 ..
             } if self.staged.contains(name) => Vec::new(),
-            EventBody::LeftOut { name, message, .. } => vec![format!("left out {name}: {message}")],
+            EventBody::LeftOut { .. } if self.left_out.0 >= MAX_LEFT_OUT => {
+                self.left_out.1 += 1;
+                Vec::new()
+            }
+            EventBody::LeftOut { name, message, .. } => {
+                self.left_out.0 += 1;
+                vec![format!("left out {name}: {message}")]
+            }
             EventBody::MoreLeftOut { files } => {
-                vec![format!("left out {files} more files that are not listed")]
+                self.left_out.1 += files;
+                Vec::new()
             }
             _ => Vec::new(),
         }
