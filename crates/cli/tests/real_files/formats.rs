@@ -95,3 +95,16 @@ fn a_file_that_is_not_what_its_name_says_fails_in_the_library_and_nothing_else_d
     empty.xlsx: ValueError
     ");
 }
+
+#[test]
+fn a_program_from_standard_input_reads_a_workbook() {
+    let place = with_sandbox();
+    let program =
+        b"import pandas as pd\nprint(sorted(pd.read_excel('weather.xlsx', sheet_name=None)))\n";
+    let arguments = ["run".into(), "-".into(), data("weather.xlsx")];
+    let said = place.glovebox_reads(arguments, program);
+    assert_eq!(
+        said.to_string(),
+        "status 0\n-- out\n['2012', '2013', '2014', '2015']\n"
+    );
+}

@@ -8,9 +8,11 @@
 
 mod fonts;
 mod formats;
+mod losses;
 mod names;
 mod office;
 mod opened;
+mod signals;
 mod sizes;
 #[path = "../command/support.rs"]
 mod support;

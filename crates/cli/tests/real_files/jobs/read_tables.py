@@ -16,7 +16,8 @@ def check(name, table, expected):
     table["date"] = table["date"].astype("datetime64[us]")
     table["weather"] = table["weather"].astype(str)
     expected = expected.reset_index(drop=True).assign(
-        date=expected["date"].to_numpy().astype("datetime64[us]"), weather=expected["weather"].astype(str).to_numpy()
+        date=expected["date"].to_numpy().astype("datetime64[us]"),
+        weather=expected["weather"].astype(str).to_numpy(),
     )
     assert_frame_equal(table, expected, check_dtype=False)
     print(f"{name}: {len(table)} rows as in the CSV file")
