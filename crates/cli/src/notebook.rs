@@ -7,15 +7,21 @@ mod outputs;
 
 pub(crate) use outputs::Outputs;
 
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde::ser::{Serialize, SerializeSeq as _, Serializer};
+use serde_json::{Map, Value};
 
 use crate::failure::{Failure, shown, unreadable};
 use crate::quantity::size;
 
 /// Largest notebook that is read, in bytes; as large as any other input may be.
 const MAX_BYTES: u64 = 25 * 1024 * 1024;
+
+/// How much of a notebook is put together before it is written, in bytes.
+const WRITTEN_AT_ONCE: usize = 64 * 1024;
 
 /// A notebook.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,32 +133,67 @@ impl Notebook {
         self.cells.iter().enumerate().filter_map(runs).collect()
     }
 
-    /// The notebook's text with the outputs of a run in place of those it came with.
+    /// Writes the notebook with the outputs of a run in place of those it came with.
     ///
     /// A cell that was not reached has none: what stands in the notebook is of one run.
-    pub(crate) fn with_outputs(&self, outputs: &Outputs) -> Vec<u8> {
-        let mut cells = self.cells.clone();
-        for (index, cell) in cells.iter_mut().enumerate() {
-            if cell.get("cell_type").and_then(Value::as_str) != Some("code") {
-                continue;
+    ///
+    /// # Errors
+    /// When it cannot be written there.
+    pub(crate) fn write_with(
+        &self,
+        outputs: &Outputs,
+        to: impl Write,
+    ) -> Result<(), std::io::Error> {
+        let mut to = std::io::BufWriter::with_capacity(WRITTEN_AT_ONCE, to);
+        let fields = self.document.iter();
+        let mut document: BTreeMap<_, _> = fields
+            .map(|(name, value)| (&**name, Field::Same(value)))
+            .collect();
+        document.insert("cells", Field::Cells(&self.cells, outputs));
+        write_json(&mut to, &document)?;
+        to.write_all(b"\n")?;
+        to.flush()
+    }
+}
+
+/// Writes JSON as Jupyter does, with one space: another form would make every diff unreadable.
+fn write_json(to: impl Write, value: &impl Serialize) -> Result<(), std::io::Error> {
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(b" ");
+    let mut serializer = serde_json::Serializer::with_formatter(to, formatter);
+    Ok(value.serialize(&mut serializer)?)
+}
+
+/// A field of the document or of a cell on its way into the file.
+enum Field<'a> {
+    /// As it was.
+    Same(&'a Value),
+    Cells(&'a [Map<String, Value>], &'a Outputs),
+    Count(Option<u32>),
+    Outputs(outputs::CellOutputsOf<'a>),
+}
+
+impl Serialize for Field<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Same(value) => value.serialize(serializer),
+            Self::Count(count) => count.serialize(serializer),
+            Self::Outputs(outputs) => outputs.serialize(serializer),
+            Self::Cells(cells, outputs) => {
+                let mut list = serializer.serialize_seq(Some(cells.len()))?;
+                for (index, cell) in cells.iter().enumerate() {
+                    let fields = cell.iter();
+                    let mut fields: BTreeMap<_, _> = fields
+                        .map(|(name, value)| (&**name, Self::Same(value)))
+                        .collect();
+                    if cell.get("cell_type").and_then(Value::as_str) == Some("code") {
+                        fields.insert("execution_count", Self::Count(outputs.count_of(index)));
+                        fields.insert("outputs", Self::Outputs(outputs.of_cell(index)));
+                    }
+                    list.serialize_element(&fields)?;
+                }
+                list.end()
             }
-            let (count, shown) = outputs.of_cell(index);
-            cell.insert("execution_count".into(), json!(count));
-            cell.insert("outputs".into(), Value::Array(shown));
         }
-        let mut document = self.document.clone();
-        document.insert(
-            "cells".into(),
-            Value::Array(cells.into_iter().map(Value::Object).collect()),
-        );
-        let mut text = Vec::new();
-        // Jupyter writes with one space; another form would make every diff unreadable.
-        let formatter = serde_json::ser::PrettyFormatter::with_indent(b" ");
-        let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);
-        // Writing JSON values to memory cannot fail.
-        let _ = serde::Serialize::serialize(&document, &mut serializer);
-        text.push(b'\n');
-        text
     }
 }
 
@@ -309,7 +350,11 @@ mod tests {
             may_raise: true,
         };
         assert_eq!(notebook.code_cells(), [expected]);
-        let written = String::from_utf8(notebook.with_outputs(&Outputs::default())).unwrap();
+        let mut written = Vec::new();
+        notebook
+            .write_with(&Outputs::default(), &mut written)
+            .unwrap();
+        let written = String::from_utf8(written).unwrap();
         let unrun = text.replace("\"execution_count\": 7", "\"execution_count\": null");
         let (before, rest) = unrun.split_once("[\n    {\n     \"name\"").unwrap();
         let (_, after) = rest.split_once("}\n   ]").unwrap();

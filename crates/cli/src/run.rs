@@ -25,7 +25,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use glovebox_protocol::file::FileName;
-use glovebox_protocol::sign::BodyDigest;
 
 use crate::arguments::RunArguments;
 use crate::failure::{Failure, shown};
@@ -96,9 +95,15 @@ async fn save_notebook(
     let base = path.file_name().unwrap_or(path.as_os_str());
     let name = FileName::from_bytes(base.as_bytes())
         .map_err(|error| Failure::input(format!("cannot save {}", shown(path)), error))?;
-    let text = notebook.with_outputs(outputs);
-    let saved = results.save(&name, &text)?;
-    let digest = BodyDigest::of(&text);
-    let event = collect::saved_event(&saved, name, text.len() as u64, digest, NOTEBOOK.into());
+    let mut draft = results.draft()?;
+    notebook
+        .write_with(outputs, &mut draft)
+        .map_err(|error| match draft.take_fault() {
+            Some(fault) => fault,
+            None => Failure::machine(format!("saving {name}"), error),
+        })?;
+    let (bytes, digest) = draft.written();
+    let saved = draft.publish(&name)?;
+    let event = collect::saved_event(&saved, name, bytes, digest, NOTEBOOK.into());
     session.tell(event).await
 }

@@ -136,12 +136,13 @@ impl Run<'_> {
         };
         let execution = session.until_stopped("running a cell", starting).await?;
         let (outputs, cells) = (&mut self.outputs, &self.cells);
+        let mut full = None;
         let seen = |event: &EventBody| match event {
             EventBody::LateOutput {
                 execution, output, ..
             } => {
                 if let Some(cell) = cells.get(execution) {
-                    outputs.take_late(*cell, &output.0);
+                    full = outputs.take_late(*cell, &output.0).or(full.take());
                 }
             }
             EventBody::OutputDropped {
@@ -150,11 +151,15 @@ impl Run<'_> {
             } => {
                 outputs.add_note(&dropped(*dropped_bytes, *limit_bytes));
             }
-            event => outputs.take(event),
+            event => full = outputs.take(event).or(full.take()),
         };
-        session
+        let followed = session
             .follow(sandbox, execution, Target::Kernel, seen)
-            .await
+            .await;
+        if let Some(note) = full {
+            session.reporter.warning(note).await;
+        }
+        followed
     }
 
     fn verdict(&mut self, session: &Session<'_>, ended: &Ended, cell: &CodeCell) -> Verdict {

@@ -107,13 +107,6 @@ impl Results {
         };
         begin().map_err(|error| cannot_save(&self.path, &error))
     }
-
-    /// Saves bytes that this command made itself.
-    pub(crate) fn save(&self, name: &FileName, bytes: &[u8]) -> Result<Saved, Failure> {
-        let mut draft = self.draft()?;
-        draft.write(bytes)?;
-        draft.publish(name)
-    }
 }
 
 fn cannot_save(path: &Path, error: &std::io::Error) -> Failure {
@@ -144,7 +137,7 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// Adds bytes.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    fn add(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.file
             .write_all(bytes)
             .map_err(|error| cannot_save(&self.root, &error))?;
@@ -275,6 +268,23 @@ impl Draft {
     }
 }
 
+/// Why it failed is kept for [`Draft::take_fault`].
+impl std::io::Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.add(bytes) {
+            Ok(()) => Ok(bytes.len()),
+            Err(fault) => {
+                self.fault = Some(fault);
+                Err(std::io::ErrorKind::Other.into())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// Writing to a local file takes no waiting that could be done otherwise.
 impl AsyncWrite for Draft {
     fn poll_write(
@@ -282,13 +292,7 @@ impl AsyncWrite for Draft {
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<std::io::Result<usize>> {
-        match self.write(bytes) {
-            Ok(()) => Poll::Ready(Ok(bytes.len())),
-            Err(fault) => {
-                self.fault = Some(fault);
-                Poll::Ready(Err(std::io::ErrorKind::Other.into()))
-            }
-        }
+        Poll::Ready(std::io::Write::write(&mut *self, bytes))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
