@@ -52,6 +52,8 @@ mutations! {
     SeccompWorkload = "seccomp-workload",
     /// The workload's list of socket families.
     SeccompFamilies = "seccomp-families",
+    /// What is answered in the list's place: attributes, record locks, the limit of cores.
+    SeccompAnswers = "seccomp-answers",
     /// The agent's list of system calls.
     SeccompAgent = "seccomp-agent",
     /// The workload's Landlock rules.
@@ -98,6 +100,8 @@ mutations! {
     CloseDescriptors = "close-descriptors",
     /// Descriptors of the agent stay open in the workload.
     CloseWorkloadDescriptors = "close-workload-descriptors",
+    /// What the kernel counts for a user is limited as for the host's.
+    UserCounts = "user-counts",
     /// Limits of a process are as the host has them.
     ResourceLimits = "resource-limits",
     /// Crashes leave core files.

@@ -69,7 +69,7 @@ fn the_agent_has_what_it_needs_and_nothing_else() {
     assert_eq!(seen["securebits"], "0xef");
     assert_eq!(field(status, "NoNewPrivs"), "1");
     assert_eq!(field(status, "Seccomp"), "2");
-    assert_eq!(field(status, "Seccomp_filters"), "2");
+    assert_eq!(field(status, "Seccomp_filters"), "5");
     assert_eq!(field(status, "Umask"), "0077");
     assert_eq!(field(status, "NSpid"), "1");
     assert_eq!(mounts(&seen["mountinfo"]), MOUNTS);
@@ -150,7 +150,7 @@ os.wait()";
         }
         assert_eq!(field(&status, "NoNewPrivs"), "1");
         assert_eq!(field(&status, "Seccomp"), "2");
-        assert_eq!(field(&status, "Seccomp_filters"), "4");
+        assert_eq!(field(&status, "Seccomp_filters"), "10");
         assert_eq!(field(&status, "SigBlk"), "0000000000000000");
         assert_eq!(field(&status, "Umask"), "0022");
     }
@@ -175,13 +175,15 @@ fn a_workload_has_three_descriptors_and_limits_that_cannot_be_raised() {
     let facts = launcher.create(spec()).unwrap();
     let code = "import os, resource as r
 print(sorted(os.listdir('/proc/self/fd'), key=int)[:3], len(os.listdir('/proc/self/fd')))
-for name in 'CORE NOFILE FSIZE MSGQUEUE MEMLOCK NICE RTPRIO'.split():
+names = [name for name in dir(r) if name.startswith('RLIMIT_')]
+print([name for name in names if len(set(r.getrlimit(getattr(r, name)))) > 1])
+for name in 'CORE NOFILE FSIZE MSGQUEUE MEMLOCK NICE RTPRIO STACK SIGPENDING NPROC'.split():
     print(name, *r.getrlimit(getattr(r, 'RLIMIT_' + name)))
-for name in 'CORE NOFILE FSIZE MSGQUEUE MEMLOCK'.split():
-    limit = getattr(r, 'RLIMIT_' + name)
-    high = r.getrlimit(limit)[1] + 1
+for name in names:
+    limit = getattr(r, name)
+    high = r.getrlimit(limit)[1]
     try:
-        r.setrlimit(limit, (high, high)); print('raised', name)
+        if high != r.RLIM_INFINITY: r.setrlimit(limit, (high + 1, high + 1)); print('raised', name)
     except (ValueError, OSError): pass
 print(os.getcwd(), os.getsid(0) == os.getpid(), os.readlink('/proc/self/root'))
 print(sorted(os.environ))";
@@ -190,13 +192,17 @@ print(sorted(os.environ))";
     assert_eq!(
         ran.stdout,
         "['0', '1', '2'] 4
-CORE 0 0
+[]
+CORE 1 1
 NOFILE 1024 1024
 FSIZE 1073741824 1073741824
 MSGQUEUE 0 0
 MEMLOCK 8388608 8388608
 NICE 0 0
 RTPRIO 0 0
+STACK 8388608 8388608
+SIGPENDING 1024 1024
+NPROC 256 256
 /workspace True /
 ['HOME', 'LANG', 'PATH']
 "

@@ -152,6 +152,144 @@ except OSError as error: print(errno.errorcode[error.errno])
 }
 
 #[test]
+fn no_file_gets_an_attribute_and_what_copies_them_goes_on_silently() {
+    let code = format!(
+        "
+import shutil, subprocess, tarfile
+# One entry each for owner, group and others, behind the version.
+acl = bytes([2, 0, 0, 0]) + b''.join(bytes([tag, 0, 7, 0, 255, 255, 255, 255]) for tag in (1, 4, 32))
+results = set()
+for folder in (b'/workspace', b'/tmp', b'/dev/shm'):
+    file = folder + b'/f'
+    fd = os.open(file, os.O_CREAT | os.O_RDWR)
+    for name in (b'system.posix_acl_access', b'system.posix_acl_default', b'user.x'):
+        for target in (file, folder):
+            results.add(call({setxattr}, target, name, acl, len(acl), 0))
+            results.add(call({lsetxattr}, target, name, acl, len(acl), 0))
+        results.add(call({fsetxattr}, fd, name, acl, len(acl), 0))
+print(results, call(463, -100, b'/workspace/f', 0, b'user.x', acl, 16))
+print(os.listxattr('/workspace/f'))
+shutil.copystat('/usr/bin/true', '/workspace/f'); shutil.copy2('/usr/bin/true', '/workspace/true')
+print(subprocess.run(['cp', '-a', '/usr/bin/true', '/workspace/f', '/tmp/'], capture_output=True))
+print(subprocess.run(['cp', '--preserve=all', '-r', '/workspace', '/tmp/all'], capture_output=True))
+print(subprocess.run(['mv', '/tmp/f', '/dev/shm/g'], capture_output=True))
+",
+        setxattr = libc::SYS_setxattr,
+        lsetxattr = libc::SYS_lsetxattr,
+        fsetxattr = libc::SYS_fsetxattr,
+    );
+    in_box(|facts| {
+        let ran = probe(facts, &code);
+        let silent = |argv: &str| {
+            format!("CompletedProcess(args=[{argv}], returncode=0, stdout=b'', stderr=b'')")
+        };
+        assert_eq!(
+            ran.stdout,
+            format!(
+                "{{'ENOTSUP'}} ENOSYS\n[]\n{}\n{}\n{}\n",
+                silent("'cp', '-a', '/usr/bin/true', '/workspace/f', '/tmp/'"),
+                silent("'cp', '--preserve=all', '-r', '/workspace', '/tmp/all'"),
+                silent("'mv', '/tmp/f', '/dev/shm/g'"),
+            ),
+            "{ran:?}"
+        );
+    });
+}
+
+/// The kernel keeps one record for every range of bytes that is locked, which no limit counts.
+#[test]
+fn locks_of_records_succeed_and_take_nothing_of_the_kernel() {
+    in_box(|facts| {
+        let ran = probe(
+            facts,
+            "
+import dbm.dumb, fcntl, shelve, sqlite3, struct, sys
+file = open('/workspace/f', 'wb+')
+def lock(command, kind, start):
+    return fcntl.fcntl(file, command, struct.pack('hhqqi4x', kind, 0, start, 1, 0)) and 'ok'
+print({lock(command, fcntl.F_WRLCK, byte) for byte in range(0, 2000, 2)
+       for command in (fcntl.F_SETLK, fcntl.F_SETLKW, fcntl.F_OFD_SETLK, fcntl.F_OFD_SETLKW)})
+fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB); sys.stdout.flush()
+child = os.fork()
+if child == 0:
+    # Another process would be told of a lock, if there were one.
+    seen = fcntl.fcntl(file, fcntl.F_GETLK, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 0, 0))
+    print(struct.unpack('hhqqi4x', seen)[0] == fcntl.F_UNLCK, flush=True)
+    os._exit(0)
+os.wait()
+# Locks of whole files are one for each open file, and real.
+other = open('/workspace/f')
+fcntl.flock(file, fcntl.LOCK_EX)
+try: fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB); print('twice')
+except BlockingIOError: print('held')
+print(fcntl.fcntl(file, fcntl.F_GETFL) & os.O_RDWR != 0, fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 100) >= 100)
+for mode in ('delete', 'wal', 'exclusive'):
+    one, two = (sqlite3.connect(f'/workspace/{mode}.db', isolation_level=None) for _ in range(2))
+    if mode != 'exclusive': one.execute(f'pragma journal_mode={mode}')
+    one.execute('create table t(a)')
+    one.execute('begin immediate'); one.execute('insert into t values(1)')
+    # Within one process SQLite keeps its own account of who has locked what.
+    two.execute('pragma busy_timeout=0')
+    try: two.execute('begin immediate'); print('both')
+    except sqlite3.OperationalError as error: print(error)
+    one.execute('commit')
+    print(two.execute('select * from t').fetchall(), two.execute('pragma integrity_check').fetchall())
+# Where two processes write, locks by a file beside the database are real.
+beside = 'file:/workspace/beside.db?vfs=unix-dotfile'
+one = sqlite3.connect(beside, uri=True, isolation_level=None); one.execute('create table t(a)'); one.execute('begin immediate')
+sys.stdout.flush()
+if os.fork() == 0:
+    try: sqlite3.connect(beside, uri=True, timeout=0).execute('begin immediate'); print('both', flush=True)
+    except sqlite3.OperationalError as error: print(error, flush=True)
+    os._exit(0)
+os.wait()
+with shelve.open('/workspace/shelf') as shelf: shelf['key'] = [1, 2]
+with shelve.open('/workspace/shelf') as shelf: print(shelf['key'])
+",
+        );
+        assert_eq!(
+            ran.stdout,
+            "{'ok'}\nTrue\nheld\nTrue True\n\
+             database is locked\n[(1,)] [('ok',)]\n\
+             database is locked\n[(1,)] [('ok',)]\n\
+             database is locked\n[(1,)] [('ok',)]\n\
+             database is locked\n[1, 2]\n",
+            "{ran:?}"
+        );
+    });
+}
+
+#[test]
+fn a_priority_is_ones_own_and_the_limit_of_cores_is_nobodys() {
+    in_box(|facts| {
+        let ran = probe(
+            facts,
+            &format!(
+                "
+import resource as r
+print(call({setpriority}, 0, 0, 1), os.nice(1))
+# The agent by its number, one's group, and everybody with one's id.
+print([call({setpriority}, *of, 19) for of in ((0, 1), (0, os.getpid()), (1, 0), (2, 0), (0, 2**32 + 1))])
+print(os.sched_setaffinity(0, os.sched_getaffinity(0)))
+low = (0).to_bytes(16, 'little')
+print(call({setrlimit}, 4, low), call({prlimit}, 0, 4, low, None), call({prlimit}, os.getpid(), 4, low, None))
+print(call({setrlimit}, 2**32 + 4, low), r.getrlimit(r.RLIMIT_CORE), r.prlimit(0, r.RLIMIT_CORE))
+",
+                setpriority = libc::SYS_setpriority,
+                setrlimit = libc::SYS_setrlimit,
+                prlimit = libc::SYS_prlimit64,
+            ),
+        );
+        assert_eq!(
+            ran.stdout,
+            "ok 2\n['ENOSYS', 'ENOSYS', 'ENOSYS', 'ENOSYS', 'ENOSYS']\nNone\n\
+             EPERM EPERM ENOSYS\nEPERM (1, 1) (1, 1)\n",
+            "{ran:?}"
+        );
+    });
+}
+
+#[test]
 fn only_local_sockets_can_be_made() {
     in_box(|facts| {
         let ran = probe(
@@ -226,7 +364,7 @@ for path in ('/f', '/etc/f', '/usr/f', '/dev/f', '/proc/f', '/opt/f', '/bin/sh',
     result = attempt(lambda: open(path, 'w'))
     if result not in ('EROFS', 'EACCES', 'ENOENT'): print(path, result)
 for work in (lambda: os.chmod('/etc', 0o777), lambda: os.utime('/etc'), lambda: os.setxattr('/etc', 'user.x', b'x'), lambda: os.unlink('/bin/sh')):
-    if attempt(work) not in ('EROFS', 'EACCES', 'EPERM'): print('changed', attempt(work))
+    if attempt(work) not in ('EROFS', 'EACCES', 'EPERM', 'ENOTSUP'): print('changed', attempt(work))
 print(open('/dev/null', 'w').write('x'), len(open('/dev/urandom', 'rb').read(8)), attempt(lambda: os.listdir('/')))
 ",
             ],

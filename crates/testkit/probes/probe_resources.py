@@ -1,15 +1,46 @@
 """Group R, the harmless part: limits that can be looked at without reaching them."""
 
 import ctypes
+import fcntl
 import os
 import resource
 import signal
+import struct
+import subprocess
 import threading
 
 from probe_raw import LIBC, attempt, call, child_outcome, errno_name, in_child, outcome
 from probe_report import probe
 
 LIMITS = sorted(name for name in dir(resource) if name.startswith("RLIMIT_") and name != "RLIMIT_OFILE")
+
+
+@probe("R3")
+def memory_that_nobody_counts():
+    path = "/tmp/uncounted"
+    with open(path, "wb+") as file:
+        yield "an access control list", attempt(lambda: os.setxattr(path, "system.posix_acl_access", access_list()))
+        yield "an attribute", attempt(lambda: os.setxattr(path, "user.probe", b"x"))
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield "a lock of bytes as another process sees it", in_child(lambda: lock_on(file))
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    copied = subprocess.run(["cp", "-a", path, "/tmp/uncounted-copy"], capture_output=True, check=False)
+    yield "copying with attributes", "ok" if copied.returncode == 0 and not copied.stderr else copied.stderr.decode()
+    os.unlink(path)
+    os.unlink("/tmp/uncounted-copy")
+
+
+def access_list():
+    """One entry each for the owner, the group and others."""
+    entries = [struct.pack("<HHI", tag, 7, 2**32 - 1) for tag in (0x01, 0x04, 0x20)]
+    return struct.pack("<I", 2) + b"".join(entries)
+
+
+def lock_on(file):
+    """Whether a lock of another process stands in the way."""
+    asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0)
+    kind = struct.unpack("hhqqi4x", fcntl.fcntl(file, fcntl.F_GETLK, asked))[0]
+    return "none" if kind == fcntl.F_UNLCK else "there"
 
 
 @probe("R7")

@@ -17,7 +17,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use super::descriptors::{Inheritance, arrange};
 use super::report::Reporter;
 use super::step::{Failed, InStep as _, Step};
-use super::{mounts, privileges};
+use super::{counts, mounts, privileges};
 use crate::cgroup::group::Door;
 use crate::mutation::{Mutation, Omissions};
 use crate::policy::landlock::restrict_agent;
@@ -121,6 +121,11 @@ fn build_root(plan: &Plan, reporter: &mut Reporter) -> Result<(), Failed> {
     reporter.done(Step::Devices);
     mounts::shared_memory(limits, agent, omissions).step(Step::SharedMemory)?;
     reporter.done(Step::SharedMemory);
+    if !omissions.omits(Mutation::UserCounts) {
+        // Through the host's /proc; the box's shows no such file.
+        counts::limit_box().step(Step::Counts)?;
+    }
+    reporter.done(Step::Counts);
     // A new /proc is only allowed while an old one is fully visible.
     mounts::proc(omissions).step(Step::Proc)?;
     reporter.done(Step::Proc);
@@ -182,9 +187,7 @@ fn restrict(
         restrict_agent().step(Step::Landlock)?;
     }
     reporter.done(Step::Landlock);
-    if !omissions.omits(Mutation::SeccompFamilies) {
-        filters.families.load().step(Step::Seccomp)?;
-    }
+    filters.load_answers(omissions).step(Step::Seccomp)?;
     if !omissions.omits(Mutation::SeccompAgent) {
         filters.list.load().step(Step::Seccomp)?;
     }

@@ -24,6 +24,15 @@ fn fix(step: Step, error: Errno) -> Option<String> {
         (Step::PrivateMounts | Step::Root | Step::Workspace, Errno::PERM | Errno::ACCESS) => {
             "this machine forbids mounts in user namespaces; `glovebox doctor` says what forbids it (on Ubuntu: an AppArmor profile is needed)"
         }
+        (
+            Step::Root | Step::Workspace | Step::Tmp | Step::Devices | Step::Proc,
+            Errno::NOTDIR | Errno::LOOP,
+        ) => {
+            "a layer of the root has a link or a file where the sandbox has a folder of its own: set Glovebox up again"
+        }
+        (Step::Counts, _) => {
+            "the host's /proc/sys cannot be written, as in containers of an engine; run Glovebox outside of a container"
+        }
         (Step::Proc, Errno::PERM) => {
             "the host's /proc is partly covered, as container engines do; run Glovebox outside of a container, or with an uncovered /proc"
         }

@@ -1,10 +1,12 @@
 //! What can be seen inside a box: its root, its three writable folders, a few devices, `/proc`.
 //!
 //! Works in the mount namespace of a box that is coming into being. All targets are relative to
-//! the working folder, which is the new root from [`root`] on. The layers are our own and
-//! read-only, so no target can be a planted link.
+//! the working folder, which is the new root from [`root`] on. A target is opened without
+//! following links and mounted on as what was opened: a layer in which a link lies in its place
+//! would otherwise send the mount over a folder of the host.
 
 use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use glovebox_protocol::limits::Limits;
 use rustix::fs::{Mode, OFlags};
@@ -52,8 +54,24 @@ pub(crate) fn root(layers: &CStr, omissions: &Omissions) -> Result<()> {
     } else {
         MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV
     };
-    mount(SOURCE, MOUNT_POINT, c"overlay", flags, Some(layers))?;
+    let target = target(MOUNT_POINT)?;
+    mount(SOURCE, path(&target), c"overlay", flags, Some(layers))?;
+    // The name means the new mount now; it was a plain folder when it was opened.
     rustix::process::chdir(MOUNT_POINT)
+}
+
+/// A folder to mount on.
+///
+/// # Errors
+/// `ENOTDIR` when it is a link or a file.
+fn target(name: &str) -> Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(name, flags, Mode::empty())
+}
+
+/// The name under which the kernel's older calls take an open folder.
+fn path(target: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", target.as_raw_fd())
 }
 
 /// The option string of the root mount.
@@ -76,7 +94,7 @@ pub(crate) fn workspace(limits: &Limits, owner: u32, omissions: &Omissions) -> R
     };
     let flags = writable(omissions.omits(Mutation::WorkspaceFlags));
     tmpfs(
-        c"workspace",
+        "workspace",
         flags,
         &format!("size={size},nr_inodes={inodes},mode=700,uid={owner},gid={owner}"),
     )
@@ -85,7 +103,7 @@ pub(crate) fn workspace(limits: &Limits, owner: u32, omissions: &Omissions) -> R
 /// Mounts `/tmp`.
 pub(crate) fn tmp(limits: &Limits, agent: u32, omissions: &Omissions) -> Result<()> {
     shared_folder(
-        c"tmp",
+        "tmp",
         writable(omissions.omits(Mutation::TmpFlags)),
         limits.tmp_bytes,
         agent,
@@ -99,7 +117,7 @@ pub(crate) fn shared_memory(limits: &Limits, agent: u32, omissions: &Omissions) 
     } else {
         writable(false) | MountFlags::NOEXEC
     };
-    shared_folder(c"dev/shm", flags, limits.shm_bytes, agent)
+    shared_folder("dev/shm", flags, limits.shm_bytes, agent)
 }
 
 fn writable(omitted: bool) -> MountFlags {
@@ -113,7 +131,7 @@ fn writable(omitted: bool) -> MountFlags {
 /// Bytes of a shared folder for each file that it may hold.
 const BYTES_PER_INODE: u64 = 4096;
 
-fn shared_folder(target: &CStr, flags: MountFlags, bytes: u64, owner: u32) -> Result<()> {
+fn shared_folder(target: &str, flags: MountFlags, bytes: u64, owner: u32) -> Result<()> {
     let inodes = (bytes / BYTES_PER_INODE).max(1024);
     tmpfs(
         target,
@@ -125,7 +143,7 @@ fn shared_folder(target: &CStr, flags: MountFlags, bytes: u64, owner: u32) -> Re
 /// Fills `/dev` and closes it for writing, the device nodes in it included.
 pub(crate) fn devices(agent: u32, omissions: &Omissions) -> Result<()> {
     tmpfs(
-        c"dev",
+        "dev",
         MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC,
         &format!("size=64k,nr_inodes=64,mode=755,uid={agent},gid={agent}"),
     )?;
@@ -136,6 +154,7 @@ pub(crate) fn devices(agent: u32, omissions: &Omissions) -> Result<()> {
             OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC,
             Mode::from_raw_mode(0o444),
         )?;
+        // In a file system that was made a moment ago: nothing is planted there.
         mount_bind(format!("/dev/{name}"), target)?;
     }
     for (link, target) in LINKS {
@@ -165,7 +184,8 @@ pub(crate) fn proc(omissions: &Omissions) -> Result<()> {
         options.push("subset=pid");
     }
     let options = CString::new(options.join(",")).map_err(|_| Errno::INVAL)?;
-    mount(c"proc", c"proc", c"proc", flags, options.as_c_str())
+    let target = target("proc")?;
+    mount(c"proc", path(&target), c"proc", flags, options.as_c_str())
 }
 
 /// Makes the working folder the root and takes the host's tree away.
@@ -185,9 +205,10 @@ pub(crate) fn pivot(omissions: &Omissions) -> Result<()> {
     }
 }
 
-fn tmpfs(target: &CStr, flags: MountFlags, options: &str) -> Result<()> {
+fn tmpfs(name: &str, flags: MountFlags, options: &str) -> Result<()> {
     let options = CString::new(options).map_err(|_| Errno::INVAL)?;
-    mount(SOURCE, target, c"tmpfs", flags, options.as_c_str())
+    let target = target(name)?;
+    mount(SOURCE, path(&target), c"tmpfs", flags, options.as_c_str())
 }
 
 fn errno(error: std::io::Error) -> Errno {

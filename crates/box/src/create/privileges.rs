@@ -14,6 +14,7 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 
+use crate::cgroup::limits::AGENT_PROCESSES;
 use crate::mutation::{Mutation, Omissions};
 
 /// The securebits of everything in a box, all of them locked: no id is special, ids change no
@@ -78,7 +79,8 @@ pub(crate) fn drop_capabilities(keep: CapabilitySet, omissions: &Omissions) -> R
 
 /// Empties the bounding set and looks that it is empty.
 pub(crate) fn empty_bounding_set() -> Result<()> {
-    for number in 0..CapabilitySet::all().bits().count_ones().min(64) {
+    // As many as there can be: a newer kernel knows more of them than this program.
+    for number in 0..u64::BITS {
         let capability = CapabilitySet::from_bits_retain(1 << number);
         match rustix::thread::capability_is_in_bounding_set(capability) {
             Ok(false) => {}
@@ -104,24 +106,69 @@ pub(crate) fn limit_resources(limits: &Limits, omissions: &Omissions) -> Result<
         .unwrap_or(u64::MAX)
         .min(AGENT_OPEN_FILES.max(limits.open_files));
     fix(Resource::Nofile, files)?;
-    if !omissions.omits(Mutation::CoreLimit) {
-        fix(Resource::Core, 0)?;
-    }
+    // Behind the control group's limit, which is the first that is met.
+    let processes = u64::from(limits.processes).saturating_add(u64::from(AGENT_PROCESSES));
+    fix_at_most(Resource::Nproc, processes)?;
+    limit_process(omissions)
+}
+
+/// Limits that are the same for the agent and for workloads; of everything that is not named
+/// the limit that can be had becomes the limit that is set, so that none can be raised.
+pub(crate) fn limit_process(omissions: &Omissions) -> Result<()> {
     for (resource, value) in PROCESS_LIMITS {
         fix_at_most(resource, value)?;
+    }
+    if !omissions.omits(Mutation::CoreLimit) {
+        limit_cores()?;
+    }
+    for resource in UNNAMED {
+        let limit = getrlimit(resource);
+        if limit.current != limit.maximum {
+            let maximum = limit.current;
+            setrlimit(resource, Rlimit { maximum, ..limit })?;
+        }
     }
     Ok(())
 }
 
-/// Limits of every process in a box, hard and soft, beside files and cores.
-pub(crate) const PROCESS_LIMITS: [(Resource, u64); 4] = [
+/// Too little for a file, which has a page at least, and the one value at which the kernel does
+/// not start a program that the host has set for crashes: with 0 it would, as the host's root.
+const CORE: u64 = 1;
+
+/// Sets the limit of cores, where it is not set already: in a box the filter refuses it.
+fn limit_cores() -> Result<()> {
+    let limit = getrlimit(Resource::Core);
+    if (limit.current, limit.maximum) == (Some(CORE), Some(CORE)) {
+        return Ok(());
+    }
+    fix_at_most(Resource::Core, CORE)
+}
+
+/// Limits of every process in a box, hard and soft, beside files, processes and cores.
+const PROCESS_LIMITS: [(Resource, u64); 6] = [
+    // What threads get for their stacks follows from it; unlimited means another layout of memory.
+    (Resource::Stack, 8 * 1024 * 1024),
     // Locked memory counts against the memory limit; this much serves programs that lock keys.
     (Resource::Memlock, 8 * 1024 * 1024),
+    // Counted for all sandboxes of a user together, and then for the user.
+    (Resource::Sigpending, 1024),
     // No message queues: they would be memory that outlives a process.
     (Resource::Msgqueue, 0),
     // No priority above the others'.
     (Resource::Nice, 0),
     (Resource::Rtprio, 0),
+];
+
+/// Limits that stay as they were given to us, but hard. The control groups limit what they are
+/// about.
+const UNNAMED: [Resource; 7] = [
+    Resource::As,
+    Resource::Cpu,
+    Resource::Data,
+    Resource::Locks,
+    Resource::Nproc,
+    Resource::Rss,
+    Resource::Rttime,
 ];
 
 /// Sets a limit to `value`, hard and soft.

@@ -44,6 +44,7 @@ steps! {
     Tmp: "tmp", "mounting /tmp";
     Devices: "devices", "putting the few devices in place";
     SharedMemory: "shared_memory", "mounting /dev/shm";
+    Counts: "counts", "limiting what the kernel counts for a user";
     Proc: "proc", "mounting /proc";
     Pivot: "pivot", "leaving the host's file system";
     Names: "names", "naming the box";

@@ -20,7 +20,7 @@ use rustix::thread::{
 use super::arguments::{Arguments, InvalidArguments};
 use super::program::{Environment, become_program};
 use super::{FAILED, NOT_EXECUTABLE, NOT_FOUND};
-use crate::create::privileges::{PROCESS_LIMITS, empty_bounding_set, fix, fix_at_most};
+use crate::create::privileges::{empty_bounding_set, fix, limit_process};
 use crate::create::remains::chain;
 use crate::mutation::{Mutation, Omissions};
 use crate::policy::landlock::restrict_workload;
@@ -116,6 +116,8 @@ fn seal(arguments: &Arguments) -> Result<(), ExecError> {
         rustix::process::setsid().in_step("starting a session")?;
     }
     sys::signals::reset().in_step("resetting signals")?;
+    // With one id for both, the kernel would let a workload do to the agent what it may do to itself.
+    let shares_id = geteuid().as_raw() == arguments.uid;
     take_ids(arguments)?;
     rustix::process::umask(Mode::from_raw_mode(0o022));
     rustix::process::chdir(arguments.cwd.as_c_str()).in_step("entering the working folder")?;
@@ -136,7 +138,7 @@ fn seal(arguments: &Arguments) -> Result<(), ExecError> {
     if !omissions.omits(Mutation::LandlockWorkload) {
         restrict_workload().in_step("restricting files and signals")?;
     }
-    limit_calls(&omissions)
+    limit_calls(shares_id, &omissions)
 }
 
 /// The first descriptor that is not one of the three standard ones.
@@ -224,22 +226,14 @@ fn limit_resources(arguments: &Arguments, omissions: &Omissions) -> Result<(), E
     let doing = "limiting what one process may use";
     fix(Resource::Nofile, arguments.open_files).in_step(doing)?;
     fix(Resource::Fsize, arguments.file_size).in_step(doing)?;
-    if !omissions.omits(Mutation::CoreLimit) {
-        fix(Resource::Core, 0).in_step(doing)?;
-    }
-    for (resource, value) in PROCESS_LIMITS {
-        fix_at_most(resource, value).in_step(doing)?;
-    }
-    Ok(())
+    limit_process(omissions).in_step(doing)
 }
 
-/// The families first: the list has no call any more with which a filter could be loaded.
-fn limit_calls(omissions: &Omissions) -> Result<(), ExecError> {
+/// The list last: it has no call any more with which a filter could be loaded.
+fn limit_calls(shares_id: bool, omissions: &Omissions) -> Result<(), ExecError> {
     let doing = "limiting system calls";
-    let filters = Filters::workload().in_step(doing)?;
-    if !omissions.omits(Mutation::SeccompFamilies) {
-        filters.families.load().in_step(doing)?;
-    }
+    let filters = Filters::workload(shares_id).in_step(doing)?;
+    filters.load_answers(omissions).in_step(doing)?;
     if !omissions.omits(Mutation::SeccompWorkload) {
         filters.list.load().in_step(doing)?;
     }

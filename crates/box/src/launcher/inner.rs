@@ -19,9 +19,10 @@ use super::outer::say;
 use super::slots::Slots;
 use crate::cgroup::pod::PodGroups;
 use crate::control::{Fault, FromLauncher, PodFacts};
+use crate::create::counts;
 use crate::create::mounts::cut_off;
 use crate::create::parent::Surroundings;
-use crate::mutation::Omissions;
+use crate::mutation::{Mutation, Omissions};
 use crate::policy::seccomp::Filters;
 use crate::sys::clone::SingleThread;
 
@@ -83,6 +84,13 @@ fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
             "this machine forbids mounts in user namespaces; `glovebox doctor` says what forbids it",
         )
     })?;
+    if !omissions.omits(Mutation::UserCounts) {
+        counts::limit_pod().map_err(|error| {
+            Fault::failed("limiting what the kernel counts for a user", error).with_fix(
+                "the host's /proc/sys cannot be written, as in containers of an engine; run Glovebox outside of a container",
+            )
+        })?;
+    }
     let surroundings = Surroundings {
         one_thread: SingleThread::verify()
             .map_err(|error| Fault::failed("settling in the pod", error))?,

@@ -1,8 +1,10 @@
 //! Turning the tables of system calls into filters, and loading them.
 //!
-//! Two filters are stacked, because one can refuse in one way only: the list says `ENOSYS`, and a
-//! family of sockets that is not ours says `EAFNOSUPPORT`, which is what libraries expect of a
-//! machine without that network. Both kill a process that calls by another processor's numbers.
+//! Filters are stacked, because one can answer in one way only. The list says `ENOSYS` to what is
+//! not on it. The others answer in its place where that would be the wrong word: a family of
+//! sockets that is not ours gets `EAFNOSUPPORT`, which is what libraries expect of a machine
+//! without that network. Of filters that answer, the last loaded is heard; so what is answered
+//! here has to stand on the list. All kill a process that calls by another processor's numbers.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +15,10 @@ use seccompiler::{
 };
 
 use super::syscalls::{
-    AGENT, Allowed, CLONE_NEW, IOCTL_REFUSED, PERSONALITY_QUERY, PRCTL, SOCKET_OPTIONS_REFUSED,
-    WORKLOAD, WORKLOAD_OLDER,
+    AGENT, Allowed, CLONE_NEW, IOCTL_REFUSED, LOCK_RECORD, PERSONALITY_QUERY, PRCTL, SET_ATTRIBUTE,
+    SOCKET_OPTIONS_REFUSED, WORKLOAD, WORKLOAD_OLDER,
 };
+use crate::mutation::{Mutation, Omissions};
 
 /// A filter could not be built or loaded.
 #[derive(Debug, thiserror::Error)]
@@ -33,28 +36,45 @@ impl From<SeccompError> for std::io::Error {
 #[derive(Debug)]
 pub(crate) struct Filter(BpfProgram);
 
-/// The filters of one position: list and families.
+/// The filters of one position.
 #[derive(Debug)]
 pub(crate) struct Filters {
-    pub(crate) families: Filter,
+    /// What only local sockets are made with.
+    families: Filter,
+    /// What is answered otherwise, see [`answers`].
+    answers: Vec<Filter>,
+    /// What exists at all.
     pub(crate) list: Filter,
 }
 
 impl Filters {
     /// Of an agent.
     pub(crate) fn agent() -> Result<Self, SeccompError> {
+        Self::with(Filter::agent()?)
+    }
+
+    /// Of a workload. With `shares_id` it has the agent's id.
+    pub(crate) fn workload(shares_id: bool) -> Result<Self, SeccompError> {
+        Self::with(Filter::workload(shares_id)?)
+    }
+
+    fn with(list: Filter) -> Result<Self, SeccompError> {
         Ok(Self {
             families: Filter::families()?,
-            list: Filter::agent()?,
+            answers: answers()?,
+            list,
         })
     }
 
-    /// Of a workload.
-    pub(crate) fn workload() -> Result<Self, SeccompError> {
-        Ok(Self {
-            families: Filter::families()?,
-            list: Filter::workload()?,
-        })
+    /// Loads all but the list.
+    pub(crate) fn load_answers(&self, omissions: &Omissions) -> Result<(), SeccompError> {
+        if !omissions.omits(Mutation::SeccompFamilies) {
+            self.families.load()?;
+        }
+        if !omissions.omits(Mutation::SeccompAnswers) {
+            self.answers.iter().try_for_each(Filter::load)?;
+        }
+        Ok(())
     }
 }
 
@@ -68,9 +88,15 @@ impl Filter {
     }
 
     /// The system calls of a workload.
-    fn workload() -> Result<Self, SeccompError> {
+    fn workload(shares_id: bool) -> Result<Self, SeccompError> {
         let mut rules = always(&[WORKLOAD, WORKLOAD_OLDER]);
         with_arguments(&mut rules)?;
+        // `nice`. Of others, of groups and of users never: with one id the agent is among them.
+        let own = vec![equal(0, 0)?, equal(1, 0)?];
+        rules.insert(libc::SYS_setpriority, vec![rule(own)?]);
+        if shares_id {
+            rules.insert(libc::SYS_sched_setaffinity, vec![rule(vec![equal(0, 0)?])?]);
+        }
         let options = PRCTL
             .iter()
             .map(|(option, _)| rule(vec![equal(0, u64::from(option.cast_unsigned()))?]))
@@ -107,6 +133,38 @@ impl Filter {
             SeccompAction::Errno(libc::EAFNOSUPPORT.cast_unsigned()),
         )
     }
+}
+
+/// What is answered in the list's place, to agent and workload alike.
+fn answers() -> Result<Vec<Filter>, SeccompError> {
+    let attributes = SET_ATTRIBUTE.iter().map(|call| (*call, Vec::new()));
+    let locks = LOCK_RECORD
+        .iter()
+        .map(|command| rule(vec![equal(1, u64::from(command.cast_unsigned()))?]))
+        .collect::<Result<_, _>>()?;
+    let core = u64::from(libc::RLIMIT_CORE);
+    let is_there = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    let cores = [
+        (libc::SYS_setrlimit, vec![rule(vec![equal(0, core)?])?]),
+        (
+            libc::SYS_prlimit64,
+            vec![rule(vec![equal(1, core)?, is_there])?],
+        ),
+    ];
+    [
+        (attributes.collect(), libc::EOPNOTSUPP),
+        ([(libc::SYS_fcntl, locks)].into(), 0),
+        (cores.into(), libc::EPERM),
+    ]
+    .into_iter()
+    .map(|(rules, errno)| {
+        build(
+            rules,
+            SeccompAction::Allow,
+            SeccompAction::Errno(errno.cast_unsigned()),
+        )
+    })
+    .collect()
 }
 
 fn always(tables: &[&[Allowed]]) -> Rules {
@@ -189,8 +247,12 @@ mod tests {
 
     #[test]
     fn every_filter_can_be_built() {
-        for filter in [Filter::workload(), Filter::agent(), Filter::families()] {
-            let Filter(program) = filter.unwrap();
+        for filters in [
+            Filters::workload(false),
+            Filters::workload(true),
+            Filters::agent(),
+        ] {
+            let Filter(program) = filters.unwrap().list;
             assert!(program.len() < 4096, "{} instructions", program.len());
         }
     }

@@ -43,7 +43,7 @@ pub(crate) const WORKLOAD: &[Allowed] = allow! {
     SYS_close_range: "subprocess closes what a child must not have",
     SYS_dup: "duplicates a descriptor",
     SYS_dup3: "redirects in shells",
-    SYS_fcntl: "flags and record locks: SQLite, LibreOffice's profile",
+    SYS_fcntl: "flags of descriptors; record locks are answered without one, see LOCK_RECORD",
     SYS_flock: "locks: fontconfig, package caches",
     SYS_ftruncate: "cuts a file",
     SYS_fallocate: "reserves room in a file",
@@ -90,7 +90,7 @@ pub(crate) const WORKLOAD: &[Allowed] = allow! {
     SYS_listxattr: "the same",
     SYS_llistxattr: "the same",
     SYS_flistxattr: "the same",
-    SYS_setxattr: "the same; user attributes only",
+    SYS_setxattr: "the same; answered as not supported, see SET_ATTRIBUTE",
     SYS_lsetxattr: "the same",
     SYS_fsetxattr: "the same",
     SYS_removexattr: "the same",
@@ -149,7 +149,7 @@ pub(crate) const WORKLOAD: &[Allowed] = allow! {
     SYS_futex_waitv: "waits for several",
     SYS_sched_yield: "spinning locks: OpenBLAS",
     SYS_sched_getaffinity: "os.cpu_count, OpenBLAS, joblib",
-    SYS_sched_setaffinity: "joblib, OpenMP; only within the sandbox's processors",
+    SYS_sched_setaffinity: "joblib, OpenMP; only within the sandbox's processors, and of oneself where the agent has the same id",
     SYS_sched_getscheduler: "asks for its own class",
     SYS_sched_getparam: "the same",
     SYS_sched_get_priority_max: "thread libraries ask",
@@ -157,11 +157,11 @@ pub(crate) const WORKLOAD: &[Allowed] = allow! {
     SYS_sched_rr_get_interval: "the same",
     SYS_getcpu: "allocators",
     SYS_getpriority: "nice",
-    SYS_setpriority: "nice; only downwards",
+    SYS_setpriority: "nice; of oneself, only downwards",
     SYS_getrusage: "time, resource",
     SYS_times: "time",
     SYS_getrlimit: "resource",
-    SYS_setrlimit: "resource; hard limits are fixed",
+    SYS_setrlimit: "resource; hard limits are fixed, and that of cores both ways",
     // Signals.
     SYS_rt_sigaction: "handlers",
     SYS_rt_sigprocmask: "masks",
@@ -321,6 +321,26 @@ pub(crate) const SOCKET_OPTIONS_REFUSED: &[(libc::c_int, &str)] = &[
     (libc::SO_ATTACH_BPF, "a filter program"),
     (libc::SO_ATTACH_REUSEPORT_CBPF, "a filter program"),
     (libc::SO_ATTACH_REUSEPORT_EBPF, "a filter program"),
+];
+
+/// Calls that give a file an attribute: file systems in memory do not support that here.
+///
+/// An access control list is an attribute, and the kernel keeps it in memory of its own that no
+/// control group counts: 64 KiB for each file or folder. The name lies behind a pointer, so no
+/// filter can let the harmless ones pass. What copies attributes goes on without when it hears
+/// this.
+pub(crate) const SET_ATTRIBUTE: &[libc::c_long] =
+    &[libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr];
+
+/// Commands of `fcntl` that lock bytes of a file: answered with success, and nothing is locked.
+///
+/// The kernel keeps one record for every range of bytes, without number and in memory that no
+/// control group counts. What it means for programs stands in decision 8 in `docs/adr`.
+pub(crate) const LOCK_RECORD: &[libc::c_int] = &[
+    libc::F_SETLK,
+    libc::F_SETLKW,
+    libc::F_OFD_SETLK,
+    libc::F_OFD_SETLKW,
 ];
 
 /// The flags of `clone` that make a namespace.

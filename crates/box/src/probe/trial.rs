@@ -17,6 +17,7 @@ use crate::create::mounts::cut_off;
 use crate::create::parent::{host_pid, wait_for_exit};
 use crate::launcher::ids::PodIds;
 use crate::launcher::machine::Machine;
+use crate::mutation::Omissions;
 use crate::policy::landlock::restrict_workload;
 use crate::policy::seccomp::Filters;
 use crate::sys::clone::{SingleThread, clone_process};
@@ -252,7 +253,8 @@ fn try_inside(release: &OwnedFd, found: &OwnedFd, over_data: bool) -> i32 {
         c"hidepid=invisible,subset=pid",
     ));
     tell(restrict_workload().map_err(|_| Errno::OPNOTSUPP));
-    let filters = Filters::workload().and_then(|filters| filters.families.load());
+    let filters = Filters::workload(false)
+        .and_then(|filters| filters.load_answers(&Omissions::of_this_program()));
     tell(filters.map_err(|_| Errno::INVAL));
     0
 }

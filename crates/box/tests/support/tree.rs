@@ -12,9 +12,9 @@ use tempfile::TempDir;
 pub(crate) const LAYERS: [&str; 2] = ["layers/runtime-test", "trees/root-test"];
 
 /// Programs of the host that the tree has.
-const PROGRAMS: [&str; 18] = [
+const PROGRAMS: [&str; 20] = [
     "bash", "sh", "cat", "ls", "id", "sleep", "mkdir", "dd", "true", "env", "grep", "head", "kill",
-    "chmod", "mkfifo", "ln", "truncate", "rm",
+    "cp", "mv", "chmod", "mkfifo", "ln", "truncate", "rm",
 ];
 
 /// Folders on which something is mounted or that programs expect.

@@ -72,6 +72,7 @@ fn mapped(mutation: Mutation) -> &'static [Check] {
         "old-root" => &[C::Batch(&["F2", "K5"])],
         "seccomp-workload" => &[C::Batch(&["K15"])],
         "seccomp-families" => &[C::Batch(&["K13", "N10"])],
+        "seccomp-answers" => &[C::Batch(&["R3"])],
         "seccomp-agent" => &[C::Sealed, C::Impostor],
         "landlock-workload" => &[C::Executions, C::Batch(&["K20"])],
         "landlock-agent" => &[C::Impostor],

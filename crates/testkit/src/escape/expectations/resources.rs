@@ -11,6 +11,23 @@ const NOT_ALLOWED: &[&str] = &["EPERM", "EACCES", "ENOSYS"];
 const ROOT_MAY: &str = "outside it takes a capability that not every root has";
 
 pub(super) const EXPECTED: &[Expectation] = &[
+    seen(
+        "R3/an access control list",
+        &["ENOTSUP", "EOPNOTSUPP"],
+        Test("file systems in memory have taken them since they exist"),
+    ),
+    // The name cannot be seen by a filter, so the harmless ones go too.
+    seen(
+        "R3/an attribute",
+        &["ENOTSUP", "EOPNOTSUPP"],
+        Test("file systems in memory have taken them since Linux 6.6"),
+    ),
+    seen(
+        "R3/a lock of bytes as another process sees it",
+        &["none"],
+        Test("without the filter that answers in the kernel's place it is there"),
+    ),
+    seen("R3/copying with attributes", &["ok"], Itself),
     seen("R7/an inotify instance", &["ok"], Itself),
     judged("R14/SIG*", cannot_harm, Beside("R14/a signal to oneself")),
     judged(
