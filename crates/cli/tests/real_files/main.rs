@@ -10,6 +10,7 @@ mod fonts;
 mod formats;
 mod losses;
 mod names;
+mod notebooks;
 mod office;
 mod opened;
 mod signals;

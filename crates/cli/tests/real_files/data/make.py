@@ -2,6 +2,8 @@
 
     python make.py ../../../../../examples/csv-summary/seattle-weather.csv
 
+The numbers are those of the example (NOAA, public domain); the words are made up.
+
 Needs LibreOffice (`soffice`) and, from PyPI, pandas, pyarrow, openpyxl, python-docx, python-pptx
 and matplotlib. Nothing of it runs in the tests: what it made is committed, because a sandbox
 must read what other programs wrote, and the toolbox writes neither XLS nor ODF.
