@@ -11,6 +11,8 @@ pub(crate) mod pod;
 
 use std::path::{Path, PathBuf};
 
+use crate::fault::chain;
+
 /// How work on control groups can fail.
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupError {
@@ -32,6 +34,14 @@ pub enum CgroupError {
         path: PathBuf,
         /// How long they were waited for, in milliseconds.
         waited_ms: u128,
+    },
+    /// Something failed, and what it leaves could not be removed.
+    #[error("{}; and then, {}", chain(first), chain(second))]
+    LeftBehind {
+        /// What failed.
+        first: Box<CgroupError>,
+        /// Why something is left.
+        second: Box<CgroupError>,
     },
     /// There is no place for control groups of ours.
     #[error("{reason}")]

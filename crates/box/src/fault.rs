@@ -47,10 +47,34 @@ impl Fault {
         }
     }
 
+    /// This fault, and behind it the one that tidying up after it met.
+    #[must_use]
+    pub fn and_then(self, tidied: Result<(), Self>) -> Self {
+        match tidied {
+            Ok(()) => self,
+            Err(second) => Self {
+                cause: format!("{}; and then, {second}", self.cause),
+                ..self
+            },
+        }
+    }
+
     /// Says what to do about it.
     #[must_use]
     pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
     }
+}
+
+/// An error with all its causes, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        source = inner.source();
+    }
+    text
 }

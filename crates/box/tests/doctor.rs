@@ -4,25 +4,19 @@
 
 mod support;
 
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
 
 use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_box::probe::{self, Status, Trials};
 use glovebox_box::weakness::Weakness;
-use support::launcher::{Launcher, User};
-use support::{tree, user};
+use support::launcher::Launcher;
+use support::tree;
+use support::user::{self, Account};
 
 const LAUNCHER: &str = env!("CARGO_BIN_EXE_glovebox-launcher");
 
-fn tried_as(user: User) -> Trials {
-    let output = Command::new(LAUNCHER)
-        .arg("--try")
-        .uid(user.uid)
-        .gid(user.gid)
-        .output()
-        .unwrap();
+fn tried_as(user: &Account) -> Trials {
+    let output = user.command(LAUNCHER).arg("--try").output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -44,18 +38,18 @@ fn what_works_in_tests_is_found_to_work() {
 
 #[test]
 fn an_ordinary_user_is_told_about_ids_and_control_groups() {
-    let ranged = tried_as(user::with_range());
-    assert!(ranged.two_ids);
+    let user = user::with_range();
+    let ranged = tried_as(&user);
+    assert_eq!(ranged.two_ids, user.has_range);
     assert_eq!(ranged.groups.missing, []);
     assert!(
         ranged.steps.iter().all(|step| step.error.is_none()),
         "{ranged:?}"
     );
-    let unprepared = User {
-        uid: 64_124,
-        gid: 64_124,
+    let Some(unprepared) = user::unprepared() else {
+        return;
     };
-    let plain = tried_as(unprepared);
+    let plain = tried_as(&unprepared);
     assert!(!plain.two_ids);
     assert!(
         plain.steps.iter().all(|step| step.error.is_none()),
@@ -73,19 +67,18 @@ fn an_ordinary_user_is_told_about_ids_and_control_groups() {
 
 #[test]
 fn a_user_without_control_groups_is_refused_by_name_until_that_is_accepted() {
-    let user = User {
-        uid: 64_125,
-        gid: 64_125,
+    let Some(user) = user::unprepared() else {
+        return;
     };
     let data = tree::data();
     std::os::unix::fs::chown(data.path(), Some(user.uid), Some(user.gid)).unwrap();
-    let fault = Launcher::start_as(data.path(), Some(user), &[])
+    let fault = Launcher::start_as(data.path(), Some(&user), &[])
         .err()
         .unwrap();
     assert!(fault.to_string().contains("-limit"), "{fault:?}");
     assert!(fault.fix.unwrap().contains("--accept-weaker="));
     let all = Weakness::ALL;
-    let mut launcher = Launcher::start_as(data.path(), Some(user), &all).unwrap();
+    let mut launcher = Launcher::start_as(data.path(), Some(&user), &all).unwrap();
     assert_eq!(launcher.facts.cgroup_version, 0);
     assert!(launcher.facts.weaker.contains(&Weakness::MemoryLimit));
     let facts = launcher.create(support::launcher::spec()).unwrap();

@@ -4,11 +4,13 @@
 mod support;
 
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use glovebox_box::control::{BoxEnd, FaultKind, FromLauncher};
+use glovebox_box::cgroup::layout::Layout;
+use glovebox_box::control::{BoxEnd, BoxFacts, FaultKind, FromLauncher};
 use rustix::process::{Pid, Signal, kill_process};
-use support::launcher::{Launcher, order, posture, run, spec};
+use support::launcher::{Launcher, Refused, order, posture, run, spec};
 use support::oracle::Host;
 use support::tree;
 
@@ -176,6 +178,67 @@ fn the_end_of_an_agent_is_told_with_its_reason() {
     // What has ended can be removed; that changes nothing.
     launcher.remove(facts.sandbox);
     assert!(launcher.close().success());
+}
+
+/// What is held here is one of the control groups of the box, by a group of somebody else in it.
+#[test]
+fn a_box_that_cannot_be_taken_away_is_told_of_once_and_tried_again_when_asked() {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let ids = launcher.ids();
+    let before = Host::look(&ids);
+    let mut wanted = spec();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    // Past by the time that the first attempt has been given up.
+    let deadline = now + Duration::from_secs(3);
+    wanted.hard_deadline_ms = Some(deadline.as_millis().try_into().unwrap());
+    let facts = launcher.create(wanted).unwrap();
+    let foreign = group_of(&launcher, &facts).join("foreign");
+    fs_err::create_dir(&foreign).unwrap();
+    kill(facts.pid, Signal::KILL);
+    assert!(matches!(launcher.hear(), FromLauncher::Ended { .. }));
+    // The next thing it says is the answer, and not the end again, nor the deadline.
+    assert_eq!(launcher.list(), std::slice::from_ref(&facts));
+    fs_err::remove_dir(&foreign).unwrap();
+    launcher.remove(facts.sandbox);
+    assert_eq!(launcher.list(), []);
+    assert_eq!(Host::look(&ids), before);
+    assert!(launcher.close().success());
+}
+
+/// The folder of a box in the hierarchy for processes.
+fn group_of(launcher: &Launcher, facts: &BoxFacts) -> PathBuf {
+    let layout = Layout::of_this_machine(rustix::process::geteuid().as_raw());
+    let name = launcher.run_folder();
+    let tree = layout.unwrap().unwrap().trees.remove(0);
+    let pods = fs_err::read_dir(tree.base).unwrap();
+    pods.map(|pod| pod.unwrap())
+        .find(|pod| pod.file_name().to_string_lossy().ends_with(&name))
+        .map(|pod| pod.path().join(facts.sandbox.to_string()))
+        .unwrap()
+}
+
+/// As root, because it takes rights to take this away.
+#[test]
+fn without_user_namespaces_the_refusal_names_them_and_nothing_is_left() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let data = tree::data();
+    let refused = Launcher::refused_without_user_namespaces(data.path());
+    let Refused { fault, run } = refused;
+    assert!(fault.doing.contains("user namespace"), "{fault:?}");
+    let fix = fault.fix.unwrap();
+    assert!(fix.contains("max_user_namespaces"), "{fix}");
+    let name = run.path().file_name().unwrap().to_str().unwrap();
+    let layout = Layout::of_this_machine(0).unwrap().unwrap();
+    for tree in layout.trees {
+        for pod in fs_err::read_dir(tree.base).unwrap() {
+            let pod = pod.unwrap().file_name();
+            assert!(!pod.to_string_lossy().ends_with(name), "{pod:?} is left");
+        }
+    }
+    assert!(!run.path().exists(), "the run folder is left");
 }
 
 #[test]

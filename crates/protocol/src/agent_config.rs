@@ -75,3 +75,33 @@ pub struct OomEvents {
     /// The open file; read it again from its start each time.
     pub fd: i32,
 }
+
+impl OomEvents {
+    /// The number in the line `oom_kill N` of such a file, which both versions of control groups
+    /// have; 0 when there is none.
+    #[must_use]
+    pub fn kills(text: &[u8]) -> u64 {
+        std::str::from_utf8(text)
+            .unwrap_or_default()
+            .lines()
+            .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+            .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_of_kills_is_found_in_both_versions() {
+        for (text, kills) in [
+            ("low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\n".as_bytes(), 2),
+            (b"oom_kill_disable 0\nunder_oom 0\noom_kill 7\n", 7),
+            (b"", 0),
+            (b"\xff", 0),
+        ] {
+            assert_eq!(OomEvents::kills(text), kills, "{text:?}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use glovebox_protocol::agent_config::OomEvents;
 use glovebox_protocol::limits::Limits;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -57,20 +58,33 @@ impl BoxGroups {
             version: pod.version,
             trees: Vec::new(),
         };
+        let made = groups
+            .make_folders(pod, name)
+            .and_then(|()| groups.fill(limits, host_cpus, omissions));
+        match made {
+            Ok(()) => Ok(groups),
+            // Nothing runs in them yet. What made this necessary is what has to be known.
+            Err(error) => match groups.remove(Duration::ZERO) {
+                Ok(()) => Err(error),
+                Err(second) => Err(CgroupError::LeftBehind {
+                    first: Box::new(error),
+                    second: Box::new(second),
+                }),
+            },
+        }
+    }
+
+    /// Makes the box's folder in every hierarchy, and keeps account of those that were made.
+    fn make_folders(&mut self, pod: &PodGroups, name: &str) -> Result<(), CgroupError> {
         for tree in &pod.trees {
             let whole = tree.folder.join(name);
             files::make_folder(&whole).map_err(on("making the control group", &whole))?;
-            groups.trees.push(BoxTree {
+            self.trees.push(BoxTree {
                 whole,
                 controllers: tree.controllers.clone(),
             });
         }
-        let filled = groups.fill(limits, host_cpus, omissions);
-        if filled.is_err() {
-            // Nothing runs in them yet.
-            groups.remove(Duration::ZERO)?;
-        }
-        filled.map(|()| groups)
+        Ok(())
     }
 
     fn fill(
@@ -185,11 +199,7 @@ impl BoxGroups {
     pub(crate) fn agent_oom_kills(&self) -> u64 {
         self.oom_file(AGENT)
             .and_then(|path| files::read(&path).ok())
-            .and_then(|text| {
-                let mut lines = text.lines();
-                lines.find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
-            })
-            .unwrap_or(0)
+            .map_or(0, |text| OomEvents::kills(text.as_bytes()))
     }
 
     fn oom_file(&self, leaf: &str) -> Option<PathBuf> {
@@ -208,13 +218,17 @@ impl BoxGroups {
     /// # Errors
     /// When processes stay, or a folder cannot be removed.
     pub(crate) fn remove(&self, patience: Duration) -> Result<(), CgroupError> {
+        let deadline = Instant::now() + patience;
         for tree in &self.trees {
-            empty(self.version, &tree.whole, patience)?;
+            empty(self.version, &tree.whole, deadline)?;
         }
-        for tree in &self.trees {
-            remove_folder(&tree.whole, patience)?;
-        }
-        Ok(())
+        // One that stays is no reason to leave the others.
+        let results: Vec<_> = self
+            .trees
+            .iter()
+            .map(|tree| remove_folder(&tree.whole, deadline))
+            .collect();
+        results.into_iter().collect()
     }
 }
 
@@ -259,15 +273,15 @@ fn open_folder(folder: &Path, how: OFlags) -> Result<OwnedFd, CgroupError> {
     .map_err(|error| on("opening", folder)(error.into()))
 }
 
-/// Kills every process in a group and below it until none is left.
-pub(super) fn empty(version: Version, group: &Path, patience: Duration) -> Result<(), CgroupError> {
+/// Kills every process in a group and below it until none is left, or until `deadline`.
+pub(super) fn empty(version: Version, group: &Path, deadline: Instant) -> Result<(), CgroupError> {
     let start = Instant::now();
     loop {
         let pids = processes_below(group)?;
         if pids.is_empty() {
             return Ok(());
         }
-        if start.elapsed() > patience {
+        if Instant::now() > deadline {
             return Err(CgroupError::NotEmpty {
                 path: group.to_owned(),
                 waited_ms: start.elapsed().as_millis(),
@@ -308,9 +322,8 @@ fn processes_below(group: &Path) -> Result<Vec<i32>, CgroupError> {
     Ok(pids)
 }
 
-/// Removes a group and the leaves in it.
-pub(super) fn remove_folder(folder: &Path, patience: Duration) -> Result<(), CgroupError> {
-    let start = Instant::now();
+/// Removes a group and the leaves in it. One that is busy is tried again until `deadline`.
+pub(super) fn remove_folder(folder: &Path, deadline: Instant) -> Result<(), CgroupError> {
     for part in [folder.join(AGENT), folder.join(WORK), folder.to_owned()] {
         loop {
             match files::remove_folder(&part) {
@@ -319,7 +332,7 @@ pub(super) fn remove_folder(folder: &Path, patience: Duration) -> Result<(), Cgr
                 // The kernel lets go of a process a moment after it has been waited for.
                 Err(error)
                     if error.raw_os_error() == Some(Errno::BUSY.raw_os_error())
-                        && start.elapsed() < patience =>
+                        && Instant::now() < deadline =>
                 {
                     pause();
                 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Uid, flock};
 use rustix::io::Errno;
@@ -16,10 +16,10 @@ use rustix::io::Errno;
 use super::group::{empty, remove_folder};
 use super::layout::{Controller, Layout, SUPERVISOR, Tree, Version};
 use super::{CgroupError, files, on};
-use crate::create::remains::chain;
+use crate::fault::chain;
 use crate::weakness::Weakness;
 
-/// How long a leftover group is given to become empty.
+/// How long a leftover pod is given to become empty and go away.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The groups of one pod.
@@ -187,14 +187,15 @@ fn clear(version: Version, folder: &Path) -> Result<(), CgroupError> {
     let Ok(boxes) = fs_err::read_dir(folder) else {
         return Ok(());
     };
+    let deadline = Instant::now() + SWEEP_PATIENCE;
     for entry in boxes.flatten() {
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
-        empty(version, &entry.path(), SWEEP_PATIENCE)?;
-        remove_folder(&entry.path(), SWEEP_PATIENCE)?;
+        empty(version, &entry.path(), deadline)?;
+        remove_folder(&entry.path(), deadline)?;
     }
-    remove_folder(folder, SWEEP_PATIENCE)
+    remove_folder(folder, deadline)
 }
 
 fn make_tree(

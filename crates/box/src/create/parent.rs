@@ -15,12 +15,13 @@ use super::child::{self, Plan};
 use super::descriptors;
 use super::explain::explain;
 use super::preparation::{Pipes, bind_socket, check_layers, config_file};
-use super::remains::{Remains, chain};
+use super::remains::Remains;
 use super::report::collect;
 use crate::cgroup::CgroupError;
 use crate::cgroup::group::BoxGroups;
 use crate::cgroup::pod::PodGroups;
 use crate::control::{BoxSpec, Fault};
+use crate::fault::chain;
 use crate::launcher::slots::{BoxIds, Slots};
 use crate::mutation::{Mutation, Omissions};
 use crate::policy::seccomp::Filters;
@@ -29,8 +30,8 @@ use crate::sys::clone::{Cloned, SingleThread, clone_process};
 /// How long a box is given to set itself up.
 const SETUP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a killed box is given to end, in seconds.
-const END_PATIENCE_S: i64 = 10;
+/// How long a killed box is given to end.
+const END_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the remains of a box that failed are given to go away.
 const UNDO_PATIENCE: Duration = Duration::from_secs(5);
@@ -78,13 +79,7 @@ pub(crate) fn make(
         Ok(made) => Ok(Made { remains, ..made }),
         Err(fault) => {
             let cleared = remains.clear(slots, &surroundings.run_folder, UNDO_PATIENCE);
-            Err(match cleared {
-                Ok(()) => fault,
-                Err(second) => Fault {
-                    cause: format!("{}; and then, {second}", fault.cause),
-                    ..fault
-                },
-            })
+            Err(fault.and_then(cleared))
         }
     }
 }
@@ -136,10 +131,7 @@ fn try_make(
             ids,
             stages_us: clock.stages,
         }),
-        Err(fault) => {
-            end(&running.process)?;
-            Err(fault)
-        }
+        Err(fault) => Err(fault.and_then(end(&running.process))),
     }
 }
 
@@ -310,15 +302,17 @@ pub(crate) fn end(process: &Cloned) -> Result<(), Fault> {
 /// Waits for the end of a process that was told to end, or is bound to.
 pub(crate) fn wait_for_exit(process: &Cloned) -> Result<(), Fault> {
     let failed = |error: Errno| Fault::failed("waiting for a process to end", error);
-    let mut fds = [PollFd::new(&process.pidfd, PollFlags::IN)];
-    let patience = Timespec {
-        tv_sec: END_PATIENCE_S,
-        tv_nsec: 0,
-    };
-    match poll(&mut fds, Some(&patience)) {
-        Ok(0) => return Err(failed(Errno::TIMEDOUT)),
-        Ok(_) => {}
-        Err(error) => return Err(failed(error)),
+    let deadline = Instant::now() + END_PATIENCE;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec::try_from(left).map_err(|_| failed(Errno::INVAL))?;
+        let mut fds = [PollFd::new(&process.pidfd, PollFlags::IN)];
+        match poll(&mut fds, Some(&left)) {
+            Ok(0) => return Err(failed(Errno::TIMEDOUT)),
+            Ok(_) => break,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(failed(error)),
+        }
     }
     match waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED) {
         Ok(_) | Err(Errno::CHILD) => Ok(()),

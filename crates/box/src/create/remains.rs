@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use crate::cgroup::group::BoxGroups;
 use crate::control::Fault;
+use crate::fault::chain;
 use crate::launcher::slots::{Slot, Slots};
 
 /// Parts of a box that outlive its processes.
@@ -69,16 +70,4 @@ impl Remains {
         }
         result
     }
-}
-
-/// An error with all its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(inner) = source {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        source = inner.source();
-    }
-    text
 }

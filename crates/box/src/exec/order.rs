@@ -21,7 +21,7 @@ use super::arguments::{Arguments, InvalidArguments};
 use super::program::{Environment, become_program};
 use super::{FAILED, NOT_EXECUTABLE, NOT_FOUND};
 use crate::create::privileges::{empty_bounding_set, fix, limit_process};
-use crate::create::remains::chain;
+use crate::fault::chain;
 use crate::mutation::{Mutation, Omissions};
 use crate::policy::landlock::restrict_workload;
 use crate::policy::seccomp::Filters;

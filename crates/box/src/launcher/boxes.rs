@@ -36,6 +36,8 @@ pub(super) struct LiveBox {
     hard_deadline_ms: Option<i64>,
     words_left: usize,
     words_closed: bool,
+    /// Its end has been told. It is in the list only because not all of it could be taken away.
+    ended: bool,
 }
 
 impl LiveBox {
@@ -92,6 +94,7 @@ impl Boxes {
                 hard_deadline_ms: spec.hard_deadline_ms,
                 words_left: WORDS_BUDGET,
                 words_closed: false,
+                ended: false,
             },
         );
         Ok(facts)
@@ -106,6 +109,8 @@ impl Boxes {
             return Ok(());
         };
         end(&live.made.process)?;
+        // From here on there is nothing to wait for: neither an end nor a deadline.
+        live.ended = true;
         live.made.remains.clear(
             &mut self.slots,
             &self.surroundings.run_folder,
@@ -132,12 +137,13 @@ impl Boxes {
 
     /// The living boxes, for waiting on them.
     pub(super) fn live(&self) -> impl Iterator<Item = (SandboxId, &LiveBox)> {
-        self.live.iter().map(|(id, live)| (*id, live))
+        let boxes = self.live.iter().map(|(id, live)| (*id, live));
+        boxes.filter(|(_, live)| !live.ended)
     }
 
     /// Looks whether the first process of a box has ended; then says how, and clears up.
     pub(super) fn reap(&mut self, sandbox: SandboxId) -> Option<BoxEnd> {
-        let live = self.live.get(&sandbox)?;
+        let live = self.live.get(&sandbox).filter(|live| !live.ended)?;
         let status = waitid(
             WaitId::PidFd(live.process().as_fd()),
             WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT,
@@ -165,10 +171,9 @@ impl Boxes {
     pub(super) fn end_overdue(&mut self) -> Vec<SandboxId> {
         let now = now_ms();
         let overdue: Vec<_> = self
-            .live
-            .iter()
+            .live()
             .filter(|(_, live)| live.hard_deadline_ms.is_some_and(|at| at <= now))
-            .map(|(id, _)| *id)
+            .map(|(id, _)| id)
             .collect();
         for sandbox in &overdue {
             self.clear(*sandbox);
@@ -178,11 +183,8 @@ impl Boxes {
 
     /// How long until the next box has to end.
     pub(super) fn until_deadline(&self) -> Option<Duration> {
-        let next = self
-            .live
-            .values()
-            .filter_map(|live| live.hard_deadline_ms)
-            .min()?;
+        let deadlines = self.live().filter_map(|(_, live)| live.hard_deadline_ms);
+        let next = deadlines.min()?;
         let left = next.saturating_sub(now_ms()).max(0);
         Some(Duration::from_millis(left.unsigned_abs()))
     }
@@ -219,7 +221,12 @@ impl Boxes {
     /// Removes a box that nobody has asked to be removed. What cannot be taken away now stays in
     /// the list and is tried again when it is asked for, or at the end.
     fn clear(&mut self, sandbox: SandboxId) {
-        if let Err(fault) = self.remove(sandbox) {
+        let removed = self.remove(sandbox);
+        if let Some(live) = self.live.get_mut(&sandbox) {
+            // Whatever is left of it: its end is told once.
+            live.ended = true;
+        }
+        if let Err(fault) = removed {
             say(format_args!("{sandbox} has ended, but: {fault}"));
         }
     }

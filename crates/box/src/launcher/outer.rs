@@ -23,8 +23,8 @@ use crate::cgroup::layout::Layout;
 use crate::cgroup::pod::{Missing, PodGroups, sweep};
 use crate::control::{Fault, FromLauncher, LauncherConfig, PodFacts};
 use crate::create::mounts::MOUNT_POINT;
-use crate::create::parent::wait_for_exit;
-use crate::create::remains::chain;
+use crate::create::parent::{end, wait_for_exit};
+use crate::fault::chain;
 use crate::mutation::Omissions;
 use crate::sys;
 use crate::sys::clone::{Cloned, SingleThread, clone_process};
@@ -79,7 +79,7 @@ fn serve(line: &mut Line) -> Result<ExitCode, Fault> {
     let one_thread = SingleThread::verify().map_err(failed)?;
     let prepared = prepare(&config)?;
     let lifeline = pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()))?;
-    hand_over(line, &one_thread, prepared, lifeline, &signals)
+    hand_over(line, &one_thread, &prepared, lifeline, &signals)
 }
 
 /// What was prepared with the rights of the outer process.
@@ -91,6 +91,24 @@ struct Prepared {
     run_folder: RunFolder,
     slots: OwnedFd,
     host_cpus: u32,
+}
+
+impl Prepared {
+    /// What the inner process gets of it.
+    fn inheritance(&self, lifeline: OwnedFd) -> std::io::Result<Inheritance> {
+        Ok(Inheritance {
+            facts: self.facts.clone(),
+            ids: self.ids.clone(),
+            installation: self.config.installation,
+            run: self.run_folder.path().to_owned(),
+            run_folder: self.run_folder.open()?,
+            pod: Rc::clone(&self.pod),
+            slots: Slots::new(self.slots.try_clone()?, self.ids.last()),
+            host_cpus: self.host_cpus,
+            omissions: Omissions::of_this_program(),
+            lifeline,
+        })
+    }
 }
 
 fn prepare(config: &LauncherConfig) -> Result<Prepared, Fault> {
@@ -233,65 +251,71 @@ fn accept(
     Ok(weaker)
 }
 
-/// Clones the inner process and waits for its end.
+/// Runs the pod, and takes its folders away, whatever came of it.
 fn hand_over(
     line: &mut Line,
     one_thread: &SingleThread,
-    prepared: Prepared,
+    prepared: &Prepared,
     lifeline: (OwnedFd, OwnedFd),
     signals: &OwnedFd,
 ) -> Result<ExitCode, Fault> {
+    let ran = run_pod(line, one_thread, prepared, lifeline, signals);
+    let cleaned = clean(&prepared.pod, &prepared.run_folder);
+    match (ran, cleaned) {
+        (Ok(Some(0)), Ok(())) => Ok(ExitCode::SUCCESS),
+        (Ok(_), Ok(())) => Ok(ExitCode::FAILURE),
+        (Ok(_), Err(fault)) => Err(fault),
+        (Err(fault), cleaned) => Err(fault.and_then(cleaned)),
+    }
+}
+
+/// Clones the inner process and waits for its end. It has ended whenever this comes back.
+fn run_pod(
+    line: &mut Line,
+    one_thread: &SingleThread,
+    prepared: &Prepared,
+    (lifeline_inside, lifeline_outside): (OwnedFd, OwnedFd),
+    signals: &OwnedFd,
+) -> Result<Option<i32>, Fault> {
     let failed = |error: std::io::Error| Fault::failed("making the pod", error);
-    let (lifeline_inside, lifeline_outside) = lifeline;
     let outside = Cell::new(Some(lifeline_outside));
-    let Prepared {
-        config,
-        ids,
-        facts,
-        pod,
-        run_folder,
-        slots,
-        host_cpus,
-    } = prepared;
-    let inheritance = Inheritance {
-        facts,
-        ids: ids.clone(),
-        installation: config.installation,
-        run: run_folder.path().to_owned(),
-        run_folder: run_folder.open().map_err(|error| failed(error.into()))?,
-        pod: Rc::clone(&pod),
-        slots: Slots::new(slots, ids.last()),
-        host_cpus,
-        omissions: Omissions::of_this_program(),
-        lifeline: lifeline_inside,
-    };
+    let inheritance = prepared.inheritance(lifeline_inside).map_err(failed)?;
     let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID;
     let inner = clone_process(one_thread, flags, None, || {
         // The inner process would not see the outer one's end of the pipe close.
         drop(outside.take());
         inner::run(line, inheritance)
     })
-    .map_err(|error| {
-        failed(error).with_fix("run `glovebox doctor` to see what this machine allows")
-    })?;
+    .map_err(namespaces_refused)?;
     let release = outside
         .take()
         .ok_or_else(|| Fault::failed("making the pod", "no pipe is left"))?;
-    if let Err(fault) = let_go(&ids, &inner, &release) {
-        drop(release);
+    let ready =
+        let_go(&prepared.ids, &inner, &release).and_then(|()| line.let_go().map_err(failed));
+    if let Err(fault) = ready {
         // It sees the pipe close, and ends.
-        wait_for_exit(&inner)?;
-        clean(&pod, &run_folder)?;
-        return Err(fault);
+        drop(release);
+        return Err(fault.and_then(wait_for_exit(&inner)));
     }
-    line.let_go().map_err(failed)?;
-    let status = wait(&inner, signals, release)?;
-    clean(&pod, &run_folder)?;
-    Ok(if status == Some(0) {
-        ExitCode::SUCCESS
+    wait(&inner, signals, release).map_err(|fault| fault.and_then(end(&inner)))
+}
+
+/// The kernel's word for it says neither what was refused nor what to do.
+fn namespaces_refused(error: std::io::Error) -> Fault {
+    let forbidden = matches!(
+        Errno::from_io_error(&error),
+        Some(
+            Errno::PERM | Errno::NOSPC | Errno::NOSYS | Errno::USERS | Errno::INVAL | Errno::ACCESS
+        )
+    );
+    let fault = Fault::failed("making the pod's user namespace", &error);
+    if forbidden {
+        fault.with_fix(
+            "user namespaces are forbidden or used up on this machine: look at the settings kernel.unprivileged_userns_clone (1), user.max_user_namespaces (not 0) and kernel.apparmor_restrict_unprivileged_userns (0, or a profile for the launcher); `glovebox doctor` says which it is",
+        )
     } else {
-        ExitCode::FAILURE
-    })
+        fault.with_fix("run `glovebox doctor` to see what this machine allows")
+    }
 }
 
 fn let_go(ids: &PodIds, inner: &Cloned, release: &OwnedFd) -> Result<(), Fault> {

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -24,6 +23,9 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 use super::tree;
+use super::user::Account;
+
+const LAUNCHER: &str = env!("CARGO_BIN_EXE_glovebox-launcher");
 
 /// A launcher that runs.
 pub(crate) struct Launcher {
@@ -51,11 +53,11 @@ pub(crate) struct Ran {
     pub stderr: String,
 }
 
-/// Who runs the launcher.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct User {
-    pub uid: u32,
-    pub gid: u32,
+/// What a launcher said that could not start.
+pub(crate) struct Refused {
+    pub fault: Fault,
+    /// Where its run folder was.
+    pub run: TempDir,
 }
 
 /// Host ids for one test's pod, which no other test has at the same time.
@@ -95,44 +97,69 @@ impl Launcher {
 
     /// Starts one whose run folder has a long name.
     pub(crate) fn start_below(data: &Path, name: &str) -> Self {
-        Self::start_in(data, name, None, &[]).unwrap()
+        Self::start_in(data, name, None, &[]).ok().unwrap()
     }
 
     /// Starts one, as another user if one is given.
     pub(crate) fn start_as(
         data: &Path,
-        user: Option<User>,
+        user: Option<&Account>,
         accept_weaker: &[Weakness],
     ) -> Result<Self, Fault> {
-        Self::start_in(data, "run-", user, accept_weaker)
+        Self::start_in(data, "run-", user, accept_weaker).map_err(|refused| refused.fault)
+    }
+
+    /// Starts one as root where the kernel makes no user namespaces: it makes none for a process
+    /// whose root is not that of its mounts.
+    pub(crate) fn refused_without_user_namespaces(data: &Path) -> Refused {
+        let mut command = Command::new("unshare");
+        let script = "mount --rbind / /mnt && exec chroot /mnt \"$1\"";
+        command
+            .args(["--mount", "--propagation", "private"])
+            .args(["sh", "-c", script, "sh", LAUNCHER]);
+        match Self::speak_to(command, data, run_folder("run-"), &[]) {
+            Ok(_) => panic!("the launcher started"),
+            Err(refused) => refused,
+        }
+    }
+
+    /// The last part of its run folder's name, which its control groups have too.
+    pub(crate) fn run_folder(&self) -> String {
+        let run = self.run.as_ref().unwrap();
+        run.path().file_name().unwrap().to_str().unwrap().to_owned()
     }
 
     fn start_in(
         data: &Path,
         name: &str,
-        user: Option<User>,
+        user: Option<&Account>,
         accept_weaker: &[Weakness],
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, Refused> {
+        let run = run_folder(name);
+        let command = match user {
+            Some(user) => {
+                std::os::unix::fs::chown(run.path(), Some(user.uid), Some(user.gid)).unwrap();
+                user.command(LAUNCHER)
+            }
+            None => Command::new(LAUNCHER),
+        };
+        Self::speak_to(command, data, run, accept_weaker)
+    }
+
+    fn speak_to(
+        mut command: Command,
+        data: &Path,
+        run: TempDir,
+        accept_weaker: &[Weakness],
+    ) -> Result<Self, Refused> {
         let ids = Ids::take();
-        let run = tempfile::Builder::new()
-            .prefix(name)
-            .permissions(std::fs::Permissions::from_mode(0o700))
-            .tempdir()
-            .unwrap();
-        if let Some(user) = user {
-            std::os::unix::fs::chown(run.path(), Some(user.uid), Some(user.gid)).unwrap();
-        }
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_glovebox-launcher"));
         command
             .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null());
-        if let Some(user) = user {
-            // `uid` also leaves the supplementary groups of root.
-            command.uid(user.uid).gid(user.gid);
-        }
-        let child = command.spawn().unwrap();
+        let mut child = command.spawn().unwrap();
         drop(command);
         ours.set_read_timeout(Some(Duration::from_secs(30)))
             .unwrap();
@@ -156,9 +183,8 @@ impl Launcher {
                 ids,
             }),
             Some(FromLauncher::Failed { fault, .. }) => {
-                let mut child = child;
                 child.wait().unwrap();
-                Err(fault)
+                Err(Refused { fault, run })
             }
             other => panic!("the launcher said {other:?}"),
         }
@@ -220,6 +246,14 @@ impl Launcher {
     fn line(&mut self) -> &mut BufReader<UnixStream> {
         self.line.as_mut().unwrap()
     }
+}
+
+fn run_folder(name: &str) -> TempDir {
+    tempfile::Builder::new()
+        .prefix(name)
+        .permissions(std::fs::Permissions::from_mode(0o700))
+        .tempdir()
+        .unwrap()
 }
 
 /// A spec of a small box.

@@ -1,62 +1,163 @@
-//! Ordinary users to run a launcher as: one with subordinate ids, one without. Needs root.
+//! Ordinary users to run a launcher as: one with subordinate ids, one without.
+//!
+//! Root runs it as users that exist for the launcher alone: the files that name them are mounted
+//! over the host's in a mount namespace of its own, and the control groups that are prepared for
+//! them go when the last test has used them. Whoever is no root is the ordinary user.
 
+use std::fs::File;
+use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use glovebox_box::cgroup::layout::Layout;
 use glovebox_box::prepare;
+use tempfile::TempDir;
 
-use super::launcher::User;
+/// Ids that no distribution gives to anybody.
+const WITH_RANGE: u32 = 64_122;
+const WITHOUT_RANGE: u32 = 64_123;
+const UNPREPARED: u32 = 64_125;
 
-/// The user with subordinate ids; made once, and left for the next run.
-const NAME: &str = "glovebox-test";
+/// Far from the ranges of other users, and from root's.
+const RANGE: &str = "2000000000:65536";
 
-/// A user that stands in no file.
-const NOBODY_KNOWN: User = User {
-    uid: 64_123,
-    gid: 64_123,
-};
+/// The files in which users and their subordinate ids stand.
+const FILES: [&str; 4] = ["passwd", "group", "subuid", "subgid"];
 
-/// A user with a range of subordinate ids and prepared control groups.
-pub(crate) fn with_range() -> User {
-    let lock = fs_err::File::create("/tmp/glovebox-test-user.lock").unwrap();
-    lock.lock().unwrap();
-    if id("-u").is_none() {
-        let made = Command::new("/usr/sbin/useradd")
-            .args(["--create-home", "--shell", "/bin/sh", NAME])
-            .status()
-            .unwrap();
-        assert!(made.success(), "useradd failed");
+/// An ordinary user.
+pub(crate) struct Account {
+    pub uid: u32,
+    pub gid: u32,
+    /// Whether it has subordinate ids.
+    pub has_range: bool,
+    /// What its launcher sees in place of the host's files.
+    files: Option<TempDir>,
+    /// Held for as long as its control groups are needed.
+    lock: Option<File>,
+}
+
+/// A user with subordinate ids, where one can be had: root can make one.
+pub(crate) fn with_range() -> Account {
+    if !is_root() {
+        return present();
     }
-    let ranges = fs_err::read_to_string("/etc/subuid").unwrap();
-    assert!(
-        ranges
-            .lines()
-            .any(|line| line.starts_with(&format!("{NAME}:"))),
-        "useradd gave {NAME} no subordinate ids"
-    );
-    let user = User {
-        uid: id("-u").unwrap(),
-        gid: id("-g").unwrap(),
+    let files = tempfile::tempdir().unwrap();
+    let id = WITH_RANGE;
+    for (name, line) in FILES.into_iter().zip([
+        format!("glovebox-test:x:{id}:{id}::/:/bin/sh\n"),
+        format!("glovebox-test:x:{id}:\n"),
+        format!("glovebox-test:{RANGE}\n"),
+        format!("glovebox-test:{RANGE}\n"),
+    ]) {
+        let host = fs_err::read_to_string(format!("/etc/{name}")).unwrap_or_default();
+        fs_err::write(files.path().join(name), format!("{host}{line}")).unwrap();
+    }
+    // The programs that write maps read these files as root, and the launcher as the user.
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs_err::set_permissions(files.path(), open).unwrap();
+    prepared(id, Some(files))
+}
+
+/// A user without subordinate ids; `None` where nobody is one.
+pub(crate) fn without_range() -> Option<Account> {
+    if is_root() {
+        return Some(prepared(WITHOUT_RANGE, None));
+    }
+    Some(present()).filter(|account| !account.has_range)
+}
+
+/// A user for whom nothing was prepared; `None` where nobody is one.
+pub(crate) fn unprepared() -> Option<Account> {
+    is_root().then_some(Account {
+        uid: UNPREPARED,
+        gid: UNPREPARED,
+        has_range: false,
+        files: None,
+        lock: None,
+    })
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Whoever runs the tests.
+fn present() -> Account {
+    let uid = rustix::process::getuid().as_raw();
+    let name = Command::new("id").arg("-un").output().unwrap();
+    let name = String::from_utf8(name.stdout).unwrap();
+    let stands_in = |file: &str| {
+        let text = fs_err::read_to_string(file).unwrap_or_default();
+        text.lines().any(|line| {
+            let owner = line.split(':').next().unwrap_or_default();
+            owner == name.trim() || owner == uid.to_string()
+        })
     };
-    prepared(user)
+    let tool = |name: &str| std::path::Path::new("/usr/bin").join(name).exists();
+    Account {
+        uid,
+        gid: rustix::process::getgid().as_raw(),
+        has_range: stands_in("/etc/subuid") && stands_in("/etc/subgid") && tool("newuidmap"),
+        files: None,
+        lock: None,
+    }
 }
 
-/// A user without subordinate ids, with prepared control groups.
-pub(crate) fn without_range() -> User {
-    prepared(NOBODY_KNOWN)
-}
-
-fn prepared(user: User) -> User {
-    for step in prepare::plan(user.uid, user.gid).unwrap() {
+fn prepared(id: u32, files: Option<TempDir>) -> Account {
+    let lock = fs_err::File::create(format!("/tmp/glovebox-test-user-{id}.lock")).unwrap();
+    lock.lock_shared().unwrap();
+    for step in prepare::plan(id, id).unwrap() {
         step.take().unwrap();
     }
-    user
+    Account {
+        uid: id,
+        gid: id,
+        has_range: files.is_some(),
+        files,
+        lock: Some(lock.into_parts().0),
+    }
 }
 
-fn id(which: &str) -> Option<u32> {
-    let output = Command::new("id").args([which, NAME]).output().unwrap();
-    String::from_utf8(output.stdout)
-        .unwrap()
-        .trim()
-        .parse()
-        .ok()
+impl Account {
+    /// Runs a program as this user.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        if !is_root() {
+            return Command::new(program);
+        }
+        let Some(files) = &self.files else {
+            let mut command = Command::new(program);
+            // This also leaves the supplementary groups of root.
+            command.uid(self.uid).gid(self.gid);
+            return command;
+        };
+        let script = "folder=$1; shift
+            for name in passwd group subuid subgid; do
+                mount --bind \"$folder/$name\" /etc/$name || exit
+            done
+            id=$1; shift
+            exec setpriv --reuid $id --regid $id --clear-groups -- \"$@\"";
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "--propagation", "private", "sh", "-c"])
+            .args([script, "sh"])
+            .arg(files.path())
+            .arg(self.uid.to_string())
+            .arg(program);
+        command
+    }
+}
+
+impl Drop for Account {
+    /// Takes the control groups away, unless another test uses them.
+    fn drop(&mut self) {
+        let Some(lock) = &self.lock else { return };
+        lock.unlock().unwrap();
+        if lock.try_lock().is_err() {
+            return;
+        }
+        let layout = Layout::of_this_machine(self.uid).unwrap();
+        for tree in layout.into_iter().flat_map(|layout| layout.trees) {
+            // A launcher that was killed leaves groups in it, which the next one sweeps.
+            let _ = fs_err::remove_dir(tree.base);
+        }
+    }
 }

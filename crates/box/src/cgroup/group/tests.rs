@@ -1,5 +1,6 @@
-//! The mechanics of version 2 on the kernel's own hierarchy, without controllers, which this test
-//! finds on a machine of either version. Needs root.
+//! The mechanics of version 2 on the kernel's own hierarchy, which this test finds on a machine of
+//! either version: at its root, or below the group of an ordinary user. Where the user may make
+//! none, that this is said is all that can be seen.
 
 use std::process::{Command, Stdio};
 
@@ -10,21 +11,40 @@ use super::*;
 use crate::cgroup::layout::{Layout, Tree};
 use crate::cgroup::pod::sweep;
 
-fn unified() -> Layout {
+fn unified(name: &str) -> Layout {
     let mountinfo = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
     let line = mountinfo
         .lines()
         .find(|line| line.contains(" - cgroup2 "))
         .unwrap();
     let mount = PathBuf::from(line.split(' ').nth(4).unwrap());
+    let parent = if rustix::process::geteuid().is_root() {
+        mount.clone()
+    } else {
+        let own = fs_err::read_to_string("/proc/self/cgroup").unwrap();
+        let own = own.lines().find_map(|line| line.strip_prefix("0::/"));
+        mount.join(own.unwrap())
+    };
     Layout {
         version: Version::Two,
         trees: vec![Tree {
-            base: mount.join(format!("glovebox-unit-{}", std::process::id())),
-            mount,
+            base: parent.join(format!("glovebox-{name}-{}", std::process::id())),
+            // So that the parent keeps the processes that are in it.
+            mount: parent,
             controllers: [].into(),
         }],
     }
+}
+
+/// Whether groups can be made here. If not, everything is missing by name.
+fn can_make(layout: &Layout) -> bool {
+    let (pod, missing) = PodGroups::make(layout, "try", None);
+    assert_eq!(missing.len(), 4, "{missing:?}");
+    if pod.trees.is_empty() {
+        return false;
+    }
+    pod.remove().unwrap();
+    true
 }
 
 fn make_box(pod: &PodGroups) -> BoxGroups {
@@ -34,8 +54,13 @@ fn make_box(pod: &PodGroups) -> BoxGroups {
 
 #[test]
 fn a_box_of_version_two_is_entered_and_killed_as_a_whole() {
-    let layout = unified();
-    let owner = Some((Uid::from_raw(4_000_000), Gid::from_raw(4_000_000)));
+    let layout = unified("box");
+    if !can_make(&layout) {
+        return;
+    }
+    let owner = rustix::process::geteuid()
+        .is_root()
+        .then(|| (Uid::from_raw(4_000_000), Gid::from_raw(4_000_000)));
     let (pod, missing) = PodGroups::make(&layout, "pod", owner);
     // This hierarchy was made without controllers.
     assert_eq!(missing.len(), 4, "{missing:?}");
@@ -65,8 +90,10 @@ fn a_box_of_version_two_is_entered_and_killed_as_a_whole() {
 
 #[test]
 fn a_sweep_takes_what_nobody_holds_and_nothing_else() {
-    let mut layout = unified();
-    layout.trees[0].base.set_extension("sweep");
+    let layout = unified("sweep");
+    if !can_make(&layout) {
+        return;
+    }
     let (held, _) = PodGroups::make(&layout, "held", None);
     let (dead, _) = PodGroups::make(&layout, "dead", None);
     make_box(&held);
@@ -77,5 +104,53 @@ fn a_sweep_takes_what_nobody_holds_and_nothing_else() {
     assert!(held_folder.join("box/work").exists());
     assert!(!dead_folder.exists());
     held.remove().unwrap();
+    files::remove_folder(&layout.trees[0].base).unwrap();
+}
+
+#[test]
+fn groups_that_cannot_all_be_made_leave_none_and_the_first_reason() {
+    let layout = unified("half");
+    if !can_make(&layout) {
+        return;
+    }
+    let (mut pod, _) = PodGroups::make(&layout, "pod", None);
+    let (mut other, _) = PodGroups::make(&layout, "other", None);
+    let mut second = other.trees.remove(0);
+    let real = std::mem::replace(&mut second.folder, "/nonexistent".into());
+    pod.trees.push(second);
+    let limits = Limits::of(ResourceClass::Small);
+    let error = BoxGroups::make(&pod, "box", &limits, 1, &Omissions::default()).unwrap_err();
+    assert!(error.to_string().contains("/nonexistent/box"), "{error}");
+    assert!(!pod.trees[0].folder.join("box").exists());
+    pod.trees[1].folder = real;
+    pod.remove().unwrap();
+    files::remove_folder(&layout.trees[0].base).unwrap();
+}
+
+#[test]
+fn patience_is_for_all_hierarchies_together() {
+    let layout = unified("patience");
+    if !can_make(&layout) {
+        return;
+    }
+    let (mut pod, _) = PodGroups::make(&layout, "one", None);
+    let (mut other, _) = PodGroups::make(&layout, "two", None);
+    pod.trees.append(&mut other.trees);
+    let groups = make_box(&pod);
+    for tree in &pod.trees {
+        // Somebody else's: it stays, and so does what it is in.
+        files::make_folder(&tree.folder.join("box/foreign")).unwrap();
+    }
+    let start = Instant::now();
+    groups.remove(Duration::from_secs(2)).unwrap_err();
+    let waited = start.elapsed();
+    assert!(waited >= Duration::from_secs(2), "{waited:?}");
+    // Not once more for the second hierarchy.
+    assert!(waited < Duration::from_millis(3900), "{waited:?}");
+    for tree in &pod.trees {
+        files::remove_folder(&tree.folder.join("box/foreign")).unwrap();
+    }
+    groups.remove(Duration::from_secs(10)).unwrap();
+    pod.remove().unwrap();
     files::remove_folder(&layout.trees[0].base).unwrap();
 }
