@@ -513,6 +513,29 @@ while True: os.write(sock, block)"#
 }
 
 #[tokio::test]
+async fn variables_are_checked_like_those_of_programs_and_outlive_the_kernel() {
+    let test = agent().await;
+    let with = |name: &str| StartKernel {
+        env: BTreeMap::from([(name.to_owned(), "7".to_owned())]),
+        ..StartKernel::default()
+    };
+    for name in ["PATH", "LD_PRELOAD", "GLOVEBOX_X", "A=B"] {
+        let error = test.client.start_kernel(&with(name)).await.unwrap_err();
+        assert_eq!(error.code(), Some(ErrorCode::Invalid), "{name}");
+    }
+    test.client
+        .start_kernel(&with("OPENBLAS_NUM_THREADS"))
+        .await
+        .unwrap();
+    let text = "import os; os.environ['OPENBLAS_NUM_THREADS']";
+    assert_eq!(results(&eval(&test.client, text).await), ["'7'"]);
+    eval(&test.client, "import os; os._exit(3)").await;
+    assert_eq!(results(&eval(&test.client, text).await), ["'7'"]);
+    test.client.restart_kernel().await.unwrap();
+    assert_eq!(results(&eval(&test.client, text).await), ["'7'"]);
+}
+
+#[tokio::test]
 async fn a_kernel_that_cannot_start_says_why() {
     let test = TestAgent::start_with(|config| config.python = python(), BTreeMap::new()).await;
     let error = test

@@ -1,5 +1,7 @@
 //! A persistent kernel in a sandbox.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ExecutionId;
@@ -11,6 +13,10 @@ pub struct StartKernel {
     /// How long the start may take, in milliseconds; 0 means the default of 90 s.
     #[serde(default)]
     pub start_limit_ms: u64,
+    /// Variables added to the fixed environment of the kernel, with the same exceptions as for
+    /// programs. A kernel that a restart or an execute puts in its place has them too.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
 }
 
 /// What is known of a kernel.

@@ -1,5 +1,6 @@
 //! The kernel as the agent offers it: started, restarted, interrupted, asked to run code.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::live::{KernelEnd, KernelStartError, Live, Starting, end_of};
 use crate::error::ApiError;
 use crate::lock::Locked;
 use crate::process::{
-    Asked, Child, Claim, KERNEL_GRACE, Registry, Sink, Workload, milliseconds_since,
+    Asked, Child, Claim, KERNEL_GRACE, Registry, Sink, Workload, check_env, milliseconds_since,
 };
 use crate::reply::{self, Reply};
 
@@ -38,6 +39,8 @@ pub(crate) struct KernelHost {
 struct Seat {
     kernel: Option<Live>,
     late: Late,
+    /// The variables that the caller gave the last kernel it started.
+    env: BTreeMap<String, String>,
 }
 
 /// What can be known and done of a kernel without waiting for whoever uses it.
@@ -106,17 +109,27 @@ impl KernelHost {
 
     /// Starts a kernel unless there is one.
     pub(crate) async fn start(self: &Arc<Self>, request: StartKernel) -> Reply {
+        check_env(&request.env).map_err(ApiError::invalid)?;
         let limit = match request.start_limit_ms {
             0 => START_LIMIT,
             ms => Duration::from_millis(ms),
         };
+        self.start_with(Some(request.env), limit).await
+    }
+
+    /// Starts a kernel unless there is one, with these variables, or with those of the last one.
+    async fn start_with(
+        self: &Arc<Self>,
+        env: Option<BTreeMap<String, String>>,
+        limit: Duration,
+    ) -> Reply {
         if self.facts.with(|facts| facts.state == KernelState::Busy) {
             return reply::ok(&self.info());
         }
         let mut seat = Arc::clone(&self.seat).lock_owned().await;
         let host = Arc::clone(self);
         // On a task of its own: a caller who goes away does not leave half a kernel.
-        let started = tokio::spawn(async move { host.ensure(&mut seat, limit).await });
+        let started = tokio::spawn(async move { host.ensure(&mut seat, env, limit).await });
         answer(started.await)?;
         self.facts.with(|facts| facts.told = true);
         reply::ok(&self.info())
@@ -131,7 +144,7 @@ impl KernelHost {
     /// Ends the kernel and starts a fresh one.
     pub(crate) async fn restart(self: &Arc<Self>) -> Reply {
         self.end_kernel("the kernel was restarted on request").await;
-        self.start(StartKernel::default()).await
+        self.start_with(None, START_LIMIT).await
     }
 
     /// Sends an interrupt to the kernel, or kills it.
@@ -223,7 +236,7 @@ impl KernelHost {
         seat: &mut Seat,
         sink: &Sink,
     ) -> Result<(), KernelStartError> {
-        self.ensure(seat, START_LIMIT).await?;
+        self.ensure(seat, None, START_LIMIT).await?;
         let replaced = self.facts.with(|facts| {
             let untold = !std::mem::replace(&mut facts.told, true);
             facts.last_end.clone().filter(|_| untold)
@@ -250,6 +263,7 @@ impl KernelHost {
         let Seat {
             kernel: Some(kernel),
             late,
+            ..
         } = seat
         else {
             // `prepare` has put one there.
@@ -290,6 +304,7 @@ impl KernelHost {
     async fn ensure(
         self: &Arc<Self>,
         seat: &mut Seat,
+        env: Option<BTreeMap<String, String>>,
         limit: Duration,
     ) -> Result<(), KernelStartError> {
         if let Some(kernel) = &mut seat.kernel {
@@ -301,11 +316,14 @@ impl KernelHost {
                 .with(|facts| facts.note_end(facts.generation, &end));
         }
         seat.kernel = None;
+        if let Some(env) = env {
+            seat.env = env;
+        }
         self.facts.with(|facts| {
             facts.state = KernelState::Starting;
             facts.end_reason = None;
         });
-        let result = match Starting::spawn(&self.workload, &self.python) {
+        let result = match Starting::spawn(&self.workload, &self.python, &seat.env) {
             Ok(starting) => {
                 let child = starting.child().clone();
                 self.facts.with(|facts| facts.child = Some(child));

@@ -78,7 +78,11 @@ pub(crate) struct Starting {
 impl Starting {
     /// Starts the process. From here on somebody waits for its end, says why it came, and ends
     /// what it left running.
-    pub(crate) fn spawn(workload: &Arc<Workload>, python: &str) -> Result<Self, KernelStartError> {
+    pub(crate) fn spawn(
+        workload: &Arc<Workload>,
+        python: &str,
+        env: &BTreeMap<String, String>,
+    ) -> Result<Self, KernelStartError> {
         let spawn = || -> std::io::Result<Self> {
             let (wire, theirs) = Wire::pair()?;
             let (stdout, stdout_write) = pipe(FrameKind::Stdout)?;
@@ -88,7 +92,7 @@ impl Starting {
             let oom_kills_before = Arc::new(AtomicU64::new(workload.oom_kills()));
             let (child, tenant) = workload.start(Launch {
                 argv: &argv,
-                env: &BTreeMap::new(),
+                env,
                 stdin: theirs.into(),
                 stdout: stdout_write.into(),
                 stderr: stderr_write.into(),

@@ -11,7 +11,7 @@ mod sink;
 mod workload;
 
 pub use launch::Spawner;
-pub(crate) use launch::{Launch, Launcher};
+pub(crate) use launch::{Launch, Launcher, check_env};
 pub(crate) use oom::OomCounter;
 pub(crate) use output::{Pipe, Taken, pipe};
 pub(crate) use reaper::{Child, Exit, Reaper};
