@@ -2,6 +2,8 @@
 
 mod cells;
 mod collect;
+#[cfg(test)]
+mod hostile;
 mod inputs;
 mod process;
 mod program;
@@ -17,7 +19,7 @@ mod verdict;
 pub(crate) use report::{Audience, Reporter};
 pub(crate) use sandbox::{Sandbox, Wanted, end as end_launcher};
 pub(crate) use session::Session;
-pub(crate) use verdict::Verdict;
+pub(crate) use verdict::{FAILED, Verdict};
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -74,7 +76,8 @@ pub(crate) async fn work(
             let called = plan.program.called();
             let (verdict, outputs) =
                 cells::run(session, sandbox, (notebook, &called), env, time_limit).await?;
-            save_notebook(session, &plan.results, (notebook, path), &outputs).await?;
+            let saved = save_notebook(session, &plan.results, (notebook, path), &outputs).await;
+            session.survive(saved)?;
             verdict
         }
     };

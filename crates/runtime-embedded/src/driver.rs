@@ -128,7 +128,7 @@ impl EmbeddedRuntime {
     ///
     /// # Errors
     /// When the launcher could not clean up.
-    pub async fn shut_down(self) -> Result<(), RuntimeError> {
+    pub async fn shut_down(&self) -> Result<(), RuntimeError> {
         let doing = "ending the launcher of the embedded runtime";
         let unavailable = |cause: glovebox_runtime::Cause| RuntimeError::Unavailable {
             doing: doing.into(),

@@ -18,7 +18,9 @@ use crate::installation::Installation;
 use crate::output::OutputThread;
 use crate::progress::Progress;
 use crate::quantity::size;
-use crate::run::{Audience, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, work};
+use crate::run::{
+    Audience, FAILED, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, work,
+};
 use crate::signals::Signals;
 
 const MIB: u64 = 1024 * 1024;
@@ -45,7 +47,7 @@ pub(crate) async fn run(arguments: &RunArguments, environment: &Environment) -> 
     };
     let mut session = Session::new(&mut reporter, &progress, &mut signals);
     let done = attempt(arguments, environment, &progress, &mut session).await;
-    let output_gone = session.output_gone;
+    let (output_gone, lost) = (session.output_gone, session.lost.take());
     progress.done();
     let verdict = match done {
         // The program was killed for it; why nothing can be written comes out at the end.
@@ -53,16 +55,27 @@ pub(crate) async fn run(arguments: &RunArguments, environment: &Environment) -> 
         Ok(verdict) => verdict,
         Err(failure) => return fail(reporter, failure).await,
     };
-    if let Some(line) = verdict.line {
-        reporter.warning(line).await;
-    }
+    let status = match (&lost, verdict.status) {
+        // The program went well, but not everything that it made was brought out.
+        (Some(_), 0) => FAILED,
+        (_, status) => status,
+    };
     // Whoever reads slowly may be told by a signal not to be waited for.
+    let last_words = async {
+        if let Some(line) = verdict.line {
+            reporter.warning(line).await;
+        }
+        if let Some(failure) = lost {
+            reporter.failed(&failure).await?;
+        }
+        reporter.finish().await
+    };
     let written = tokio::select! {
-        written = reporter.finish() => written,
+        written = last_words => written,
         _ = signals.next() => Ok(()),
     };
     match written {
-        Ok(()) => verdict.status,
+        Ok(()) => status,
         Err(Failure::OutputGone) => Failure::OutputGone.exit_status(),
         Err(failure) => {
             // Standard error may work where standard output does not.
@@ -74,12 +87,15 @@ pub(crate) async fn run(arguments: &RunArguments, environment: &Environment) -> 
 
 async fn fail(mut reporter: Reporter, failure: Failure) -> u8 {
     let status = failure.exit_status();
-    if !matches!(failure, Failure::OutputGone) {
-        // A program that reads the events gets this one last; a person reads it in any case.
-        let _ = reporter.failed(&failure).await;
-    }
+    let last_words = async {
+        if !matches!(failure, Failure::OutputGone) {
+            // A program that reads the events gets this one last; a person reads it in any case.
+            let _ = reporter.failed(&failure).await;
+        }
+        let _ = reporter.finish().await;
+    };
     // Whoever reads slowly, or was stopped, is not waited for.
-    let _ = tokio::time::timeout(LAST_WORDS, reporter.finish()).await;
+    let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
     status
 }
 
@@ -98,7 +114,7 @@ async fn attempt(
             "left outside {}: it is a link or no regular file",
             shown(path)
         );
-        session.reporter.warning(line).await;
+        session.warn(line).await?;
     }
     let wanted = Wanted::new(limits, arguments.timeout)?;
     let installation = Installation::find()?;
@@ -127,7 +143,7 @@ async fn attempt(
             accepted_weaker: weaker.map(ToString::to_string).collect(),
         };
         session.tell(starting).await?;
-        let making = Sandbox::make(Arc::clone(&runtime), wanted);
+        let making = Sandbox::make(&runtime, wanted);
         let made = session
             .until_stopped("starting the sandbox", making)
             .await?;
@@ -141,7 +157,7 @@ async fn attempt(
     }
     .await;
     progress.phase("cleaning up");
-    let ended = end_launcher(runtime).await;
+    let ended = session.clean_up(end_launcher(&runtime)).await;
     let verdict = worked?;
     ended.map(|()| verdict)
 }

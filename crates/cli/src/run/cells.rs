@@ -14,9 +14,6 @@ use super::verdict::Verdict;
 use crate::failure::Failure;
 use crate::notebook::{CodeCell, Notebook, Outputs};
 
-/// How long setting the variables of `--env` may take.
-const SETTING_VARIABLES_MS: u64 = 10_000;
-
 /// A notebook that is being run.
 struct Run<'a> {
     sandbox: &'a Sandbox,
@@ -49,19 +46,17 @@ pub(crate) async fn run(
     session
         .progress
         .phase(format!("running {called}, starting the kernel"));
+    let start = StartKernel {
+        env: env.clone(),
+        ..StartKernel::default()
+    };
     let starting = async {
-        let started = sandbox.client.start_kernel(&StartKernel::default()).await;
+        let started = sandbox.client.start_kernel(&start).await;
         started.map_err(|error| from_client("starting the kernel", error))
     };
     session
         .until_stopped("starting the kernel", starting)
         .await?;
-    if !env.is_empty() {
-        let verdict = run.set_variables(session, env).await?;
-        if verdict.status != 0 {
-            return Ok((verdict, run.outputs));
-        }
-    }
     let cells = notebook.code_cells();
     let of = u32::try_from(cells.len()).unwrap_or(u32::MAX);
     for (number, cell) in (1..).zip(&cells) {
@@ -78,27 +73,6 @@ pub(crate) async fn run(
 }
 
 impl Run<'_> {
-    /// Sets the variables of `--env`, in the kernel itself: it is started without them.
-    async fn set_variables(
-        &mut self,
-        session: &mut Session<'_>,
-        env: &BTreeMap<String, String>,
-    ) -> Result<Verdict, Failure> {
-        // A JSON string is a Python string too.
-        let literal = serde_json::json!(serde_json::json!(env).to_string());
-        let execute = Execute {
-            execution: ExecutionId::new(),
-            code: format!("__import__('os').environ.update(__import__('json').loads({literal}))"),
-            time_limit_ms: SETTING_VARIABLES_MS,
-            output_limit_bytes: Execute::default_output_limit_bytes(),
-            silent: true,
-        };
-        match self.execute(session, &execute).await? {
-            Followed::Ended(ended) => Ok(Verdict::of(&ended.outcome, self.called)),
-            Followed::Gone(reason) => Ok(Verdict::gone(self.called, &reason)),
-        }
-    }
-
     async fn cell(
         &mut self,
         session: &mut Session<'_>,
@@ -121,6 +95,10 @@ impl Run<'_> {
         match self.execute(session, &execute).await? {
             Followed::Ended(ended) => Ok(self.verdict(session, &ended, cell)),
             Followed::Gone(reason) => Ok(Verdict::gone(self.called, &reason)),
+            Followed::Lost(failure) => {
+                session.lose(failure);
+                Ok(Verdict::LOST)
+            }
         }
     }
 
@@ -130,11 +108,7 @@ impl Run<'_> {
         execute: &Execute,
     ) -> Result<Followed, Failure> {
         let sandbox = self.sandbox;
-        let starting = async {
-            let execution = sandbox.client.execute(execute).await;
-            execution.map_err(|error| from_client("running a cell", error))
-        };
-        let execution = session.until_stopped("running a cell", starting).await?;
+        let starting = ("running a cell", sandbox.client.execute(execute));
         let (outputs, cells) = (&mut self.outputs, &self.cells);
         let mut full = None;
         let seen = |event: &EventBody| match event {
@@ -154,12 +128,12 @@ impl Run<'_> {
             event => full = outputs.take(event).or(full.take()),
         };
         let followed = session
-            .follow(sandbox, execution, Target::Kernel, seen)
-            .await;
+            .follow(sandbox, starting, Target::Kernel, seen)
+            .await?;
         if let Some(note) = full {
-            session.reporter.warning(note).await;
+            session.warn(note).await?;
         }
-        followed
+        Ok(followed)
     }
 
     fn verdict(&mut self, session: &Session<'_>, ended: &Ended, cell: &CodeCell) -> Verdict {

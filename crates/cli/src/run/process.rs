@@ -9,7 +9,7 @@ use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::process::{StartProcess, Stdin};
 
 use super::program::ProcessPlan;
-use super::sandbox::{Sandbox, from_client};
+use super::sandbox::Sandbox;
 use super::session::{Followed, Session, Target};
 use super::stdin;
 use super::verdict::Verdict;
@@ -37,19 +37,11 @@ pub(crate) async fn run(
         output_limit_bytes: None,
     };
     session.progress.phase(format!("running {}", plan.called));
-    let starting = async {
-        sandbox
-            .client
-            .run(&start)
-            .await
-            .map_err(|error| from_client(format!("starting {}", plan.called), error))
-    };
-    let execution = session
-        .until_stopped("starting the program", starting)
-        .await?;
-    let id = execution.id();
+    let id = start.execution;
+    let doing = format!("starting {}", plan.called);
     let followed = {
-        let mut following = pin!(session.follow(sandbox, execution, Target::Process, |_| {}));
+        let starting = (doing.as_str(), sandbox.client.run(&start));
+        let mut following = pin!(session.follow(sandbox, starting, Target::Process, |_| {}));
         let mut feeding = pin!(feed(sandbox, id, reads_stdin));
         loop {
             tokio::select! {
@@ -61,6 +53,10 @@ pub(crate) async fn run(
     Ok(match followed {
         Followed::Ended(ended) => Verdict::of(&ended.outcome, &plan.called),
         Followed::Gone(reason) => Verdict::gone(&plan.called, &reason),
+        Followed::Lost(failure) => {
+            session.lose(failure);
+            Verdict::LOST
+        }
     })
 }
 

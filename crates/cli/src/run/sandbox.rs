@@ -1,6 +1,6 @@
 //! The one sandbox of a run: made, talked to, and gone at the end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chrono::Utc;
@@ -25,7 +25,8 @@ const ASK_TIMES: u32 = 40;
 
 /// The sandbox of a run, with the launcher that made it.
 pub(crate) struct Sandbox {
-    runtime: Arc<EmbeddedRuntime>,
+    /// Whoever ends the launcher need not wait for this.
+    runtime: Weak<EmbeddedRuntime>,
     /// Which one it is.
     pub(crate) id: SandboxId,
     /// Its agent.
@@ -79,6 +80,22 @@ fn out_of_range(error: &InvalidSpec) -> Failure {
     Failure::Usage(format!("{option} must be {}", error.must))
 }
 
+#[cfg(test)]
+impl Sandbox {
+    /// One whose agent is played.
+    pub(crate) const fn played(
+        runtime: Weak<EmbeddedRuntime>,
+        id: SandboxId,
+        client: AgentClient,
+    ) -> Self {
+        Self {
+            runtime,
+            id,
+            client,
+        }
+    }
+}
+
 impl Sandbox {
     /// Starts a launcher. Dropping what is returned ends it and everything that it made.
     pub(crate) async fn launcher(options: Options) -> Result<Arc<EmbeddedRuntime>, Failure> {
@@ -90,7 +107,7 @@ impl Sandbox {
 
     /// Makes the sandbox and waits until its agent answers.
     pub(crate) async fn make(
-        runtime: Arc<EmbeddedRuntime>,
+        runtime: &Arc<EmbeddedRuntime>,
         wanted: Wanted,
     ) -> Result<Self, Failure> {
         let identity = Identity {
@@ -100,10 +117,12 @@ impl Sandbox {
         };
         let id = identity.sandbox;
         runtime.create(wanted.spec).await.map_err(from_runtime)?;
-        let connecting = Arc::clone(&runtime);
+        let runtime = Arc::downgrade(runtime);
+        let connecting = Weak::clone(&runtime);
         let client = AgentClient::new(identity, move || {
-            let runtime = Arc::clone(&connecting);
+            let runtime = connecting.upgrade();
             async move {
+                let runtime = runtime.ok_or(std::io::ErrorKind::NotConnected)?;
                 let stream = runtime.connect(id).await.map_err(std::io::Error::other)?;
                 Ok(Box::new(stream) as Box<dyn ByteStream>)
             }
@@ -117,10 +136,13 @@ impl Sandbox {
 
     /// Why the sandbox is gone, in words. It may take a moment until the runtime knows.
     pub(crate) async fn why_gone(&self) -> String {
+        let Some(runtime) = self.runtime.upgrade() else {
+            return "with its launcher".into();
+        };
         let mut ask = tokio::time::interval(ASK_EVERY);
         for _ in 0..ASK_TIMES {
             ask.tick().await;
-            match self.runtime.inspect(self.id).await {
+            match runtime.inspect(self.id).await {
                 Ok(sandbox) => {
                     if let SandboxState::Ended { reason } = sandbox.state {
                         return reason;
@@ -133,13 +155,10 @@ impl Sandbox {
     }
 }
 
-/// Ends the launcher and waits until nothing of its sandboxes is left.
-pub(crate) async fn end(runtime: Arc<EmbeddedRuntime>) -> Result<(), Failure> {
-    match Arc::into_inner(runtime) {
-        Some(runtime) => runtime.shut_down().await.map_err(from_runtime),
-        // A connection still holds on to it; the launcher ends with this process.
-        None => Ok(()),
-    }
+/// Ends the launcher and waits until it says that nothing of its sandboxes is left, whoever
+/// still holds on to the runtime.
+pub(crate) async fn end(runtime: &EmbeddedRuntime) -> Result<(), Failure> {
+    runtime.shut_down().await.map_err(from_runtime)
 }
 
 /// What a failed runtime means to the person.

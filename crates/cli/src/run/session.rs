@@ -1,10 +1,12 @@
 //! What all steps of a run share: the agent, the person or program that is told, the signals.
 
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::time::Duration;
 
-use glovebox_client::{AgentClient, Execution};
+use glovebox_client::{AgentClient, ClientError, Execution};
 use glovebox_protocol::event::{Ended, EventBody};
+use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::process::Cancel;
 
 use super::report::Reporter;
@@ -12,6 +14,12 @@ use super::sandbox::{Sandbox, from_client};
 use crate::failure::Failure;
 use crate::progress::{Progress, TICK};
 use crate::signals::{Signals, Stop};
+
+/// How long the agent may take to pass a signal on.
+const PASSING_ON: Duration = Duration::from_secs(15);
+
+/// How long the launcher may take to clean up.
+const CLEANING_UP: Duration = Duration::from_secs(15);
 
 /// What all steps of a run share.
 pub(crate) struct Session<'a> {
@@ -25,6 +33,8 @@ pub(crate) struct Session<'a> {
     pub(crate) output_gone: bool,
     /// How often Ctrl-C was pressed while a program ran.
     pub(crate) interrupts: u32,
+    /// The first failure that something was lost to. The run goes on, and says so at its end.
+    pub(crate) lost: Option<Failure>,
 }
 
 /// What runs, and so what a signal goes to.
@@ -42,6 +52,8 @@ pub(crate) enum Followed {
     Ended(Ended),
     /// With the sandbox, and why that ended.
     Gone(String),
+    /// With a failure of the agent's. The sandbox may still be there, with what was saved in it.
+    Lost(Failure),
 }
 
 impl<'a> Session<'a> {
@@ -57,7 +69,13 @@ impl<'a> Session<'a> {
             signals,
             output_gone: false,
             interrupts: 0,
+            lost: None,
         }
+    }
+
+    /// Takes down that something was lost, which neither ends the run nor is forgotten.
+    pub(crate) fn lose(&mut self, failure: Failure) {
+        self.lost.get_or_insert(failure);
     }
 
     /// Does something that a signal may stop, and keeps the progress line alive.
@@ -77,10 +95,44 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Goes on after a failure that loses only a part, but not after a signal.
+    pub(crate) fn survive<T>(&mut self, done: Result<T, Failure>) -> Result<Option<T>, Failure> {
+        match done {
+            Ok(done) => Ok(Some(done)),
+            Err(stopped @ Failure::Stopped { .. }) => Err(stopped),
+            Err(failure) => {
+                self.lose(failure);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Waits until the launcher has cleaned up, but not for ever, and not against the person's
+    /// will: it also cleans up once this command has ended.
+    pub(crate) async fn clean_up(
+        &mut self,
+        work: impl Future<Output = Result<(), Failure>>,
+    ) -> Result<(), Failure> {
+        match tokio::time::timeout(CLEANING_UP, self.until_stopped("cleaning up", work)).await {
+            Ok(done) => done,
+            Err(_) => Err(Failure::machine(
+                "cleaning up",
+                format!(
+                    "the launcher has not ended within {} s",
+                    CLEANING_UP.as_secs()
+                ),
+            )),
+        }
+    }
+
     /// Tells an event. That nobody reads the output is remembered, not an error: the program
     /// is to be ended in order, and what it saved is still collected.
     pub(crate) async fn tell(&mut self, event: EventBody) -> Result<(), Failure> {
-        match self.reporter.event(event).await {
+        let told = tokio::select! {
+            told = self.reporter.event(event) => told,
+            stop = self.signals.next() => return Err(stopped("writing the output", stop)),
+        };
+        match told {
             Err(Failure::OutputGone) => {
                 self.output_gone = true;
                 Ok(())
@@ -89,72 +141,82 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Follows an execution to its end: tells its events, passes signals on, and kills it when
-    /// nobody reads its output any more. `seen` is called with each event first.
+    /// Tells a person what went wrong without ending the run.
+    pub(crate) async fn warn(&mut self, line: String) -> Result<(), Failure> {
+        tokio::select! {
+            () = self.reporter.warning(line) => Ok(()),
+            stop = self.signals.next() => Err(stopped("writing the output", stop)),
+        }
+    }
+
+    /// Starts an execution and follows it to its end: tells its events, passes signals on, and
+    /// kills it when nobody reads its output any more. `seen` is called with each event first.
     pub(crate) async fn follow(
         &mut self,
         sandbox: &Sandbox,
-        mut execution: Execution,
+        starting: (&str, impl Future<Output = Result<Execution, ClientError>>),
         target: Target,
         mut seen: impl FnMut(&EventBody),
     ) -> Result<Followed, Failure> {
+        let (doing, starting) = starting;
+        let starting = async { Ok(starting.await) };
+        let mut execution = match self.until_stopped(doing, starting).await? {
+            Ok(execution) => execution,
+            Err(error) if error.is_gone() => return self.gone(sandbox).await,
+            Err(error) => return Ok(Followed::Lost(from_client(doing, error))),
+        };
         let id = execution.id();
         let mut ticks = tokio::time::interval(TICK);
+        // What the agent was asked last: waited for beside everything else, so that neither
+        // output nor a further signal waits for it.
+        let mut asking: Option<Asking<'_>> = None;
         let mut killed_for_output = false;
         loop {
-            let reporter = &mut *self.reporter;
-            // One step is one future, kept until it is through: a slow reader of the output
-            // must not keep signals from being heard, and no event may be lost to one.
-            let step = async {
-                let event = match execution.next().await {
-                    Ok(Some(event)) => event,
-                    Ok(None) => return Ok((Step::Gone, false)),
-                    Err(error) if error.is_gone() => return Ok((Step::Gone, false)),
-                    Err(error) => return Err(from_client("following the program", error)),
-                };
-                seen(&event);
-                let step = match &event {
-                    EventBody::ExecutionEnded(ended) => Step::Ended(ended.clone()),
-                    EventBody::Failed(body) => {
-                        return Err(from_client(
-                            "running the program",
-                            glovebox_client::ClientError::Refused(Box::new(body.clone())),
-                        ));
+            let (step, output_gone) = {
+                // One step is one future, kept until it is through: a slow reader of the output
+                // must not keep signals from being heard, and no event may be lost to one.
+                let mut step = pin!(next_step(&mut execution, self.reporter, &mut seen));
+                loop {
+                    tokio::select! {
+                        done = &mut step => break done?,
+                        answered = answer_of(&mut asking) => {
+                            asking = None;
+                            answered?;
+                        }
+                        stop = self.signals.next() => {
+                            self.interrupts += 1;
+                            let how = match (stop, self.interrupts) {
+                                (Stop::Interrupt, 1) => Cancel::Interrupt,
+                                (Stop::Interrupt, 2) => Cancel::Kill,
+                                _ => return Err(stopped("running the program", stop)),
+                            };
+                            asking = Some(Box::pin(ask(&sandbox.client, target, id, how)));
+                        }
+                        _ = ticks.tick() => self.progress.tick(),
                     }
-                    _ => Step::More,
-                };
-                match reporter.event(event).await {
-                    Err(Failure::OutputGone) => Ok((step, true)),
-                    told => told.map(|()| (step, false)),
-                }
-            };
-            let mut step = pin!(step);
-            let (step, output_gone) = loop {
-                tokio::select! {
-                    done = &mut step => break done?,
-                    stop = self.signals.next() => {
-                        self.interrupts += 1;
-                        let how = match (stop, self.interrupts) {
-                            (Stop::Interrupt, 1) => Cancel::Interrupt,
-                            (Stop::Interrupt, 2) => Cancel::Kill,
-                            _ => return Err(stopped("running the program", stop)),
-                        };
-                        cancel(&sandbox.client, target, id, how).await;
-                    }
-                    _ = ticks.tick() => self.progress.tick(),
                 }
             };
             match step {
                 Step::Ended(ended) => return Ok(Followed::Ended(ended)),
-                Step::Gone => return Ok(Followed::Gone(sandbox.why_gone().await)),
+                Step::Gone => return self.gone(sandbox).await,
+                // Dropping the execution tells the agent to end it.
+                Step::Lost(failure) => return Ok(Followed::Lost(failure)),
                 Step::More => {}
             }
             if output_gone && !killed_for_output {
                 killed_for_output = true;
                 self.output_gone = true;
-                cancel(&sandbox.client, target, id, Cancel::Kill).await;
+                asking = Some(Box::pin(ask(&sandbox.client, target, id, Cancel::Kill)));
             }
         }
+    }
+
+    async fn gone(&mut self, sandbox: &Sandbox) -> Result<Followed, Failure> {
+        let asking = async { Ok(sandbox.why_gone().await) };
+        let reason = self
+            .until_stopped("asking why the sandbox has ended", asking)
+            .await?;
+        Ok(Followed::Gone(reason))
     }
 }
 
@@ -162,19 +224,70 @@ enum Step {
     More,
     Ended(Ended),
     Gone,
+    Lost(Failure),
 }
 
-/// Asks for the program's end. Whether it helped, the program's events say.
-async fn cancel(
+/// Takes in and tells one event. Also says whether nobody reads the output any more.
+async fn next_step(
+    execution: &mut Execution,
+    reporter: &mut Reporter,
+    seen: &mut impl FnMut(&EventBody),
+) -> Result<(Step, bool), Failure> {
+    let lost = |error| {
+        Ok((
+            Step::Lost(from_client("following the program", error)),
+            false,
+        ))
+    };
+    let event = match execution.next().await {
+        Ok(Some(EventBody::Failed(body))) => return lost(ClientError::Refused(Box::new(body))),
+        Ok(Some(event)) => event,
+        Ok(None) => return Ok((Step::Gone, false)),
+        Err(error) if error.is_gone() => return Ok((Step::Gone, false)),
+        Err(error) => return lost(error),
+    };
+    seen(&event);
+    let step = match &event {
+        EventBody::ExecutionEnded(ended) => Step::Ended(ended.clone()),
+        _ => Step::More,
+    };
+    match reporter.event(event).await {
+        Err(Failure::OutputGone) => Ok((step, true)),
+        told => told.map(|()| (step, false)),
+    }
+}
+
+/// The agent was asked for the program's end, and has not answered yet.
+type Asking<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + 'a>>;
+
+/// Asks for the program's end. Whether it helped, the program's events say; only an agent that
+/// does not answer at all is a failure.
+async fn ask(
     client: &AgentClient,
     target: Target,
-    execution: glovebox_protocol::ids::ExecutionId,
+    execution: ExecutionId,
     how: Cancel,
-) {
-    let _ = match target {
-        Target::Process => client.cancel(execution, how).await,
-        Target::Kernel => client.interrupt_kernel(how).await,
+) -> Result<(), Failure> {
+    let asking = async {
+        let _ = match target {
+            Target::Process => client.cancel(execution, how).await,
+            Target::Kernel => client.interrupt_kernel(how).await,
+        };
     };
+    tokio::time::timeout(PASSING_ON, asking).await.map_err(|_| {
+        let seconds = PASSING_ON.as_secs();
+        Failure::machine(
+            "ending the program",
+            format!("its agent has not answered for {seconds} s"),
+        )
+    })
+}
+
+async fn answer_of(asking: &mut Option<Asking<'_>>) -> Result<(), Failure> {
+    match asking {
+        Some(asking) => asking.await,
+        None => std::future::pending().await,
+    }
 }
 
 fn stopped(doing: &str, stop: Stop) -> Failure {
@@ -183,3 +296,6 @@ fn stopped(doing: &str, stop: Stop) -> Failure {
         signal: stop.number(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,9 @@ use glovebox_protocol::event::Outcome;
 /// The exit status of a command whose program was killed.
 pub(crate) const KILLED: u8 = 137;
 
+/// The exit status of a command that Glovebox itself failed.
+pub(crate) const FAILED: u8 = 125;
+
 /// How a run went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verdict {
@@ -22,6 +25,12 @@ impl Verdict {
         status: 0,
         line: None,
         sandbox_gone: false,
+    };
+
+    /// Glovebox lost the program; why is told apart. The sandbox may still be there.
+    pub(crate) const LOST: Self = Self {
+        status: FAILED,
+        ..Self::FINE
     };
 
     /// What `outcome` means when people call the program `called`.
