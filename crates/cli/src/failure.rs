@@ -8,6 +8,8 @@ use glovebox_protocol::error::{ErrorBody, ErrorCode};
 use glovebox_protocol::event::signal_name;
 use glovebox_protocol::file::escape_for_display;
 
+use crate::words::for_terminal;
+
 /// A cause of any kind.
 pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 
@@ -118,11 +120,17 @@ impl Failure {
     }
 
     /// The lines for a person: the sentence, and what to do where there is something.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let problem = format!("error: {}", self.sentence());
+        let fix = self.fix().map(|fix| format!("  fix: {fix}"));
+        std::iter::once(problem).chain(fix).collect()
+    }
+
+    /// The same as text for a terminal.
     pub(crate) fn for_person(&self) -> String {
-        match self.fix() {
-            Some(fix) => format!("error: {}\n  fix: {fix}\n", self.sentence()),
-            None => format!("error: {}\n", self.sentence()),
-        }
+        let lines = self.lines();
+        let lines = lines.iter().map(|line| for_terminal(line) + "\n");
+        lines.collect()
     }
 
     /// The form for programs.
@@ -168,6 +176,18 @@ pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_an_agent_cannot_steer_the_terminal() {
+        let body = ErrorBody::new(ErrorCode::Internal, "no\u{1b}[2J").with_fix("\rerror: x");
+        let error = glovebox_client::ClientError::Refused(Box::new(body));
+        let failure = crate::run::from_client("asking", error);
+        assert_eq!(
+            failure.for_person(),
+            "error: asking: no\\u{1b}[2J\n  fix: \\u{d}error: x\n"
+        );
+        assert_eq!(failure.for_program().message, "asking: no\u{1b}[2J");
+    }
 
     #[test]
     fn a_missing_file_is_one_clear_line() {

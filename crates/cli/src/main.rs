@@ -14,6 +14,7 @@ mod progress;
 mod quantity;
 mod run;
 mod signals;
+mod words;
 
 use std::io::Write as _;
 use std::process::ExitCode;

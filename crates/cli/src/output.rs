@@ -1,7 +1,8 @@
 //! Writes to standard output and standard error, on a thread of its own.
 //!
 //! A reader that is slow holds up this thread and then, through a short queue, the program; it
-//! never holds up the signals that this command listens to. Bytes are written as they are.
+//! never holds up the signals that this command listens to. A program's bytes are written as they
+//! are; what a terminal would obey in lines of this command's own is escaped.
 
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::failure::{Failure, reason};
 use crate::progress::Progress;
+use crate::words::for_terminal;
 
 /// Chunks that may wait to be written.
 const QUEUE: usize = 8;
@@ -60,9 +62,10 @@ impl OutputThread {
     }
 
     /// Writes a line of this command's own to standard error. Nobody has to read it.
-    pub(crate) async fn line(&self, line: impl Into<String>) {
+    pub(crate) async fn line(&self, line: impl AsRef<str>) {
+        let line = for_terminal(line.as_ref());
         // The thread ends only when the output is gone, and then so are our lines.
-        let _ = self.sender.send(Message::Line(line.into())).await;
+        let _ = self.sender.send(Message::Line(line)).await;
     }
 
     async fn send(&self, message: Message) -> Result<(), Failure> {

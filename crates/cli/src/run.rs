@@ -17,6 +17,8 @@ mod stdin;
 mod verdict;
 
 pub(crate) use report::{Audience, Reporter};
+#[cfg(test)]
+pub(crate) use sandbox::from_client;
 pub(crate) use sandbox::{Sandbox, Wanted, end as end_launcher};
 pub(crate) use session::Session;
 pub(crate) use verdict::{FAILED, Verdict};

@@ -47,6 +47,8 @@ async fn serve(mut stream: DuplexStream, answers: Answers) {
     match answer {
         Some(answer) => {
             let _ = stream.write_all(&answer).await;
+            // An answer need not be whole: that nothing more comes is for the client to notice.
+            while stream.read_buf(&mut request).await.unwrap_or(0) > 0 {}
         }
         None => std::future::pending().await,
     }

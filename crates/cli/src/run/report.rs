@@ -109,7 +109,9 @@ impl Reporter {
 
     /// Tells that Glovebox itself failed, as the last thing.
     pub(crate) async fn failed(&mut self, failure: &Failure) -> Result<(), Failure> {
-        self.output.line(failure.for_person().trim_end()).await;
+        for line in failure.lines() {
+            self.output.line(line).await;
+        }
         if self.audience == Audience::Program {
             return self
                 .as_document(EventBody::Failed(failure.for_program()))

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use glovebox_protocol::frame::{FrameKind, encode};
 use glovebox_protocol::process::StartProcess;
+use rustix::process::Signal;
 use serde_json::json;
 
 use super::*;
@@ -30,6 +31,10 @@ impl Parts {
     fn session(&mut self) -> Session<'_> {
         Session::new(&mut self.reporter, &self.progress, &mut self.signals)
     }
+}
+
+fn press(signal: Signal) {
+    rustix::process::kill_process(rustix::process::getpid(), signal).unwrap();
 }
 
 fn program() -> StartProcess {
@@ -76,26 +81,28 @@ async fn an_event_that_is_not_understood_ends_the_program_and_not_the_run() {
 
 #[tokio::test]
 async fn signals_are_heard_while_the_agent_does_not_answer() {
-    // The program has started and says nothing; what it is asked after that has no answer.
+    // The program has started and says nothing; that it is to end has no answer, only another
+    // signal.
     let sandbox = sandbox(|line| {
+        if line.ends_with("/cancel") {
+            press(Signal::HUP);
+        }
         let head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n";
         (line == "POST /v1/processes").then(|| [&head[..], &started()].concat())
     });
     let mut parts = Parts::new();
     let mut session = parts.session();
     let program = program();
-    let me = rustix::process::getpid();
-    let press = || rustix::process::kill_process(me, rustix::process::Signal::HUP).unwrap();
     let starting = ("starting", sandbox.client.run(&program));
     let followed = session
         .follow(&sandbox, starting, Target::Process, |event| {
             assert!(matches!(event, EventBody::ExecutionStarted { .. }));
-            press();
+            press(Signal::INT);
         })
         .await;
     assert!(matches!(followed, Err(Failure::Stopped { signal: 1, .. })));
     // Nor does cleaning up keep the person from leaving.
-    press();
+    press(Signal::HUP);
     let cleaned = session.clean_up(std::future::pending()).await;
     assert!(matches!(cleaned, Err(Failure::Stopped { signal: 1, .. })));
 }
