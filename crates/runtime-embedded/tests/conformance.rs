@@ -6,6 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
+use glovebox_protocol::artifact::{LeftOutReason, Sweep};
 use glovebox_runtime::conformance::Subject;
 
 async fn subject() -> Subject {
@@ -19,3 +20,29 @@ async fn subject() -> Subject {
 }
 
 glovebox_runtime::conformance_tests!(crate::subject);
+
+/// Beyond what runtimes have to do alike: here the agent sees files with the workload's rights.
+#[tokio::test]
+async fn results_behind_closed_folders_are_collected_or_named() {
+    let subject = subject().await;
+    let guest = subject.create().await;
+    guest
+        .python(
+            "import os\n\
+             open('here.txt','w').write('x')\n\
+             os.mkdir('closed'); open('closed/in.txt','w').write('x')\n\
+             os.chmod('closed', 0); os.chmod('.', 0)",
+        )
+        .await;
+    let swept = guest.client.sweep(&Sweep::default()).await.unwrap();
+    let collected: Vec<_> = swept.artifacts.iter().map(|a| a.name.to_string()).collect();
+    assert_eq!(collected, ["here.txt"]);
+    let left: Vec<_> = swept
+        .left_out
+        .iter()
+        .map(|l| (l.name.to_string(), l.reason))
+        .collect();
+    assert_eq!(left, [("closed".into(), LeftOutReason::Unreadable)]);
+    guest.remove().await;
+    subject.finish().await;
+}

@@ -21,10 +21,12 @@ pub(crate) fn list(workspace: &Workspace, after: Option<&FileName>) -> Listing {
     let complete = walk(
         workspace,
         |_| true,
-        |entry| {
-            if after.is_none_or(|after| entry.name > *after) {
+        |sight| match sight {
+            Sight::Entry(entry) if after.is_none_or(|after| entry.name > *after) => {
                 truncated |= kept.insert(entry.name, ()).is_some();
             }
+            // A folder that cannot be looked into is listed itself.
+            Sight::Entry(_) | Sight::Closed(_) => {}
         },
     );
     let entries = kept
@@ -71,20 +73,33 @@ impl<T> FirstNames<T> {
     }
 }
 
+/// What a walk comes upon.
+pub(crate) enum Sight {
+    /// Something with a name.
+    Entry(Entry),
+    /// A folder that cannot be looked into. It came before as an entry.
+    Closed(FileName),
+}
+
 /// Looks at everything below the workspace, in no order. `enter` says whether to look into a
 /// folder. Returns whether nothing had to be left out for want of memory.
 pub(crate) fn walk(
     workspace: &Workspace,
     mut enter: impl FnMut(&FileName) -> bool,
-    mut visit: impl FnMut(Entry),
+    mut visit: impl FnMut(Sight),
 ) -> bool {
     let mut complete = true;
     let mut waiting: Vec<FileName> = Vec::new();
     let mut waiting_bytes = 0;
     let mut folder = None;
     loop {
-        // A folder that cannot be opened has no entries that anyone could fetch.
-        if let Ok(entries) = workspace.entries(folder.as_ref()) {
+        let entries = workspace.entries(folder.as_ref());
+        if entries.is_err()
+            && let Some(folder) = folder.clone()
+        {
+            visit(Sight::Closed(folder));
+        }
+        if let Ok(entries) = entries {
             for entry in entries {
                 if entry.kind == FileKind::Folder && enter(&entry.name) {
                     let bytes = entry.name.as_bytes().len();
@@ -95,7 +110,7 @@ pub(crate) fn walk(
                         waiting.push(entry.name.clone());
                     }
                 }
-                visit(entry);
+                visit(Sight::Entry(entry));
             }
         }
         folder = waiting.pop();

@@ -10,7 +10,7 @@ mod workspace;
 
 pub(crate) use get::get;
 pub(crate) use inputs::Inputs;
-pub(crate) use list::{FirstNames, list, walk};
+pub(crate) use list::{FirstNames, Sight, list, walk};
 pub(crate) use put::{SPOOL_PREFIX, put};
 pub(crate) use threads::FileThreads;
 pub use threads::ThreadsError;

@@ -40,7 +40,12 @@ pub(crate) struct Entry {
 impl Workspace {
     pub(crate) fn open(path: &Path) -> Result<Self, Errno> {
         Ok(Self {
-            root: open(path, FOLDER, Mode::empty())?,
+            // Not `PATH`: its owner's rights can be restored through it.
+            root: open(
+                path,
+                OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+                Mode::empty(),
+            )?,
         })
     }
 
@@ -171,6 +176,12 @@ impl Workspace {
                 kind: kind_of(entry.file_type()),
             })
         }))
+    }
+
+    /// Lets the owner of the workspace folder look into it again.
+    pub(crate) fn open_to_owner(&self) {
+        // Where it does not work the folder stays as the program left it.
+        let _ = rustix::fs::fchmod(&self.root, Mode::RWXU);
     }
 
     /// How full the workspace is.

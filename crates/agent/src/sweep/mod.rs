@@ -18,7 +18,7 @@ use glovebox_protocol::sign::BodyDigest;
 use self::content::FileType;
 use self::scan::{Found, scan};
 use crate::error::ApiError;
-use crate::files::{Entry, FirstNames, SPOOL_PREFIX, Workspace, walk};
+use crate::files::{Entry, FirstNames, SPOOL_PREFIX, Sight, Workspace, walk};
 
 /// Files that are looked into at most: the first ones by name.
 const MAX_CANDIDATES: usize = 10_000;
@@ -110,11 +110,19 @@ impl Sorting<'_> {
         workspace: &Workspace,
         inputs: &HashMap<FileName, BodyDigest>,
     ) -> impl Iterator<Item = (FileName, Seen)> + use<> {
+        // A program may have closed its own working folder; what it saved is wanted all the same.
+        workspace.open_to_owner();
         let mut candidates = FirstNames::new(MAX_CANDIDATES);
         let complete = walk(
             workspace,
             |folder| !folder.is_hidden(),
-            |entry| {
+            |sight| {
+                let entry = match sight {
+                    Sight::Entry(entry) => entry,
+                    Sight::Closed(folder) => {
+                        return self.leave_out(folder, LeftOutReason::Unreadable);
+                    }
+                };
                 let is_input = entry.kind == FileKind::File && inputs.contains_key(&entry.name);
                 let seen = match self.seen_from_outside(&entry) {
                     Ok(None) => return,
