@@ -134,7 +134,16 @@ one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 try:
     one.setsockopt(socket.SOL_SOCKET, 26, bytes(16)); print('filter attached')
 except OSError as error: print(errno.errorcode[error.errno])
+one.setblocking(False)
+print(call({ioctl}, one.fileno(), 0x8940, buffer), call({ioctl}, one.fileno(), 0x8983, buffer), call({ioctl}, one.fileno(), 0x8910, buffer))
+print(call({sendto}, one.fileno(), b'x', 1, 0, None, 0), call({sendto}, one.fileno(), b'x', 1, 1, None, 0), call({recvfrom}, two.fileno(), bytes(1), 1, 1, None, None))
+print(call({memfd}, b'a', 0), call({memfd}, b'a', 4))
+print(call({mmap}, None, 4096, 3, 0x22, -1, 0), call({mmap}, None, 2 << 20, 3, 0x40022, -1, 0))
 ",
+        sendto = libc::SYS_sendto,
+        recvfrom = libc::SYS_recvfrom,
+        memfd = libc::SYS_memfd_create,
+        mmap = libc::SYS_mmap,
         clone = libc::SYS_clone,
         personality = libc::SYS_personality,
         ioctl = libc::SYS_ioctl,
@@ -145,7 +154,8 @@ except OSError as error: print(errno.errorcode[error.errno])
         let ran = probe(facts, &code);
         assert_eq!(
             ran.stdout,
-            "ok\n[]\nok ENOSYS ENOSYS\nok ENOSYS ENOSYS\nENOSYS\nok ENOSYS ENOSYS ENOSYS\nok ENOSYS\nENOSYS\n",
+            "ok\n[]\nok ENOSYS ENOSYS\nok ENOSYS ENOSYS\nENOSYS\nok ENOSYS ENOSYS ENOSYS\nok ENOSYS\nENOSYS\n\
+             ENOSYS ENOSYS ENOSYS\nok ENOSYS ENOSYS\nok ENOSYS\nok ENOSYS\n",
             "{ran:?}"
         );
     });

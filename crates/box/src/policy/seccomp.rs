@@ -15,8 +15,8 @@ use seccompiler::{
 };
 
 use super::syscalls::{
-    AGENT, Allowed, CLONE_NEW, IOCTL_REFUSED, LOCK_RECORD, PERSONALITY_QUERY, PRCTL, SET_ATTRIBUTE,
-    SOCKET_OPTIONS_REFUSED, WORKLOAD, WORKLOAD_OLDER,
+    AGENT, Allowed, CLONE_NEW, FLAGS_REFUSED, IOCTL_NETWORK, IOCTL_REFUSED, LOCK_RECORD,
+    PERSONALITY_QUERY, PRCTL, SET_ATTRIBUTE, SOCKET_OPTIONS_REFUSED, WORKLOAD, WORKLOAD_OLDER,
 };
 use crate::mutation::{Mutation, Omissions};
 
@@ -184,11 +184,26 @@ fn with_arguments(rules: &mut Rules) -> Result<(), SeccompError> {
         0,
     )?;
     rules.insert(libc::SYS_clone, vec![rule(vec![no_namespace])?]);
-    let harmless = IOCTL_REFUSED
-        .iter()
-        .map(|(request, _)| unequal(1, *request))
+    let outside = [
+        (SeccompCmpOp::Lt, *IOCTL_NETWORK.start()),
+        (SeccompCmpOp::Gt, *IOCTL_NETWORK.end()),
+    ];
+    let harmless = outside
+        .into_iter()
+        .map(|(side, bound)| {
+            let mut conditions = vec![condition(1, SeccompCmpArgLen::Dword, side, bound)?];
+            for (request, _) in IOCTL_REFUSED {
+                conditions.push(unequal(1, *request)?);
+            }
+            rule(conditions)
+        })
         .collect::<Result<_, _>>()?;
-    rules.insert(libc::SYS_ioctl, vec![rule(harmless)?]);
+    rules.insert(libc::SYS_ioctl, harmless);
+    for (call, argument, flag, _) in FLAGS_REFUSED {
+        let without = SeccompCmpOp::MaskedEq(*flag);
+        let condition = condition(*argument, SeccompCmpArgLen::Dword, without, 0)?;
+        rules.insert(*call, vec![rule(vec![condition])?]);
+    }
     rules.insert(
         libc::SYS_personality,
         vec![rule(vec![equal(0, PERSONALITY_QUERY)?])?],

@@ -312,6 +312,37 @@ pub(crate) const IOCTL_REFUSED: &[(u64, &str)] = &[
     (TIOCLINUX, "pastes at a console"),
 ];
 
+/// `ioctl` requests of network devices. An ordinary socket passes them on too, and some make the
+/// kernel load a module without asking for any right.
+pub(crate) const IOCTL_NETWORK: std::ops::RangeInclusive<u64> = 0x8900..=0x89ff;
+
+/// Flags without which a call is allowed: the call, the argument and the flag.
+pub(crate) const FLAGS_REFUSED: &[(i64, u8, u64, &str)] = &[
+    (
+        libc::SYS_mmap,
+        3,
+        libc::MAP_HUGETLB as u64,
+        "huge pages: no limit counts them",
+    ),
+    (
+        libc::SYS_memfd_create,
+        1,
+        libc::MFD_HUGETLB as u64,
+        "huge pages: no limit counts them",
+    ),
+    (
+        libc::SYS_sendto,
+        3,
+        libc::MSG_OOB as u64,
+        "urgent data: kernel code that nobody needs",
+    ),
+    (libc::SYS_recvfrom, 3, libc::MSG_OOB as u64, "the same"),
+    (libc::SYS_sendmsg, 2, libc::MSG_OOB as u64, "the same"),
+    (libc::SYS_recvmsg, 2, libc::MSG_OOB as u64, "the same"),
+    (libc::SYS_sendmmsg, 3, libc::MSG_OOB as u64, "the same"),
+    (libc::SYS_recvmmsg, 3, libc::MSG_OOB as u64, "the same"),
+];
+
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 
