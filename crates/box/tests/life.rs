@@ -11,7 +11,7 @@ use glovebox_box::cgroup::layout::Layout;
 use glovebox_box::control::{BoxEnd, BoxFacts, FaultKind, FromLauncher};
 use rustix::process::{Pid, Signal, kill_process};
 use support::launcher::{Launcher, Refused, order, posture, run, spec};
-use support::oracle::Host;
+use support::oracle::{Host, Pod, processes};
 use support::tree;
 
 fn kill(pid: i32, signal: Signal) {
@@ -22,11 +22,11 @@ fn kill(pid: i32, signal: Signal) {
 fn fifty_boxes_come_and_go_without_a_trace() {
     let data = tree::data();
     let mut launcher = Launcher::start(data.path());
-    let ids = launcher.ids();
-    let before = Host::look(&ids);
+    let pod = launcher.pod();
+    let before = Host::look(&pod);
     assert_eq!((before.processes(), before.groups()), (1, 4));
     let fds = || {
-        let inner = fs_err::read_dir(format!("/proc/{}/fd", inner_pid(&ids))).unwrap();
+        let inner = fs_err::read_dir(format!("/proc/{}/fd", inner_pid(&pod))).unwrap();
         inner.count()
     };
     let fds_before = fds();
@@ -42,32 +42,24 @@ fn fifty_boxes_come_and_go_without_a_trace() {
         }
         launcher.remove(facts.sandbox);
     }
-    assert_eq!(Host::look(&ids), before);
+    assert_eq!(Host::look(&pod), before);
     assert_eq!(fds(), fds_before);
     assert_eq!(launcher.list(), []);
     assert!(launcher.close().success());
-    let after = Host::look(&ids);
+    let after = Host::look(&pod);
     assert_eq!((after.processes(), after.groups()), (0, 0));
 }
 
 /// The process of the pod, which is the only one while there is no box.
-fn inner_pid(ids: &std::ops::Range<u32>) -> String {
-    fs_err::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .find(|entry| {
-            fs_err::read_to_string(entry.path().join("status"))
-                .is_ok_and(|status| status.contains(&format!("\nUid:\t{}\t", ids.start)))
-        })
-        .map(|entry| entry.file_name().display().to_string())
-        .unwrap()
+fn inner_pid(pod: &Pod) -> u32 {
+    *processes(pod).keys().next().unwrap()
 }
 
 #[test]
 fn a_launcher_that_is_killed_takes_its_boxes_along_and_the_next_one_cleans_up() {
     let data = tree::data();
     let mut launcher = Launcher::start(data.path());
-    let ids = launcher.ids();
+    let pod = launcher.pod();
     let facts = launcher.create(spec()).unwrap();
     let ran = run(
         &facts,
@@ -94,11 +86,11 @@ fn a_launcher_that_is_killed_takes_its_boxes_along_and_the_next_one_cleans_up() 
         1,
         "the box lives on"
     );
-    assert_eq!(Host::look(&ids).groups(), 4, "left by the dead launcher");
+    assert_eq!(Host::look(&pod).groups(), 4, "left by the dead launcher");
     assert!(facts.socket.exists());
     let next = Launcher::start(data.path());
     // A launcher of another test may be the one that sweeps, and not yet be done.
-    Host::settles(&ids, |host| host.groups() == 0 && host.processes() == 0);
+    Host::settles(&pod, |host| host.groups() == 0 && host.processes() == 0);
     assert!(
         !run_folder.exists(),
         "sockets are left in {}",
@@ -111,12 +103,12 @@ fn a_launcher_that_is_killed_takes_its_boxes_along_and_the_next_one_cleans_up() 
 fn the_inner_process_is_no_single_point_of_leaking() {
     let data = tree::data();
     let mut launcher = Launcher::start(data.path());
-    let ids = launcher.ids();
-    let inner = inner_pid(&ids).parse().unwrap();
+    let pod = launcher.pod();
+    let inner = inner_pid(&pod).try_into().unwrap();
     launcher.create(spec()).unwrap();
     kill(inner, Signal::KILL);
     assert!(!launcher.child.wait().unwrap().success());
-    let after = Host::look(&ids);
+    let after = Host::look(&pod);
     assert_eq!((after.processes(), after.groups()), (0, 0));
 }
 
@@ -125,7 +117,7 @@ fn closing_the_line_or_a_signal_ends_every_box_in_good_order() {
     let data = tree::data();
     for by_signal in [false, true] {
         let mut launcher = Launcher::start(data.path());
-        let ids = launcher.ids();
+        let pod = launcher.pod();
         let facts = launcher.create(spec()).unwrap();
         launcher.create(spec()).unwrap();
         if by_signal {
@@ -134,7 +126,7 @@ fn closing_the_line_or_a_signal_ends_every_box_in_good_order() {
         } else {
             assert!(launcher.close().success());
         }
-        let after = Host::look(&ids);
+        let after = Host::look(&pod);
         assert_eq!((after.processes(), after.groups()), (0, 0));
         assert!(!facts.socket.exists());
     }
@@ -144,8 +136,8 @@ fn closing_the_line_or_a_signal_ends_every_box_in_good_order() {
 fn the_end_of_an_agent_is_told_with_its_reason() {
     let data = tree::data();
     let mut launcher = Launcher::start(data.path());
-    let ids = launcher.ids();
-    let before = Host::look(&ids);
+    let pod = launcher.pod();
+    let before = Host::look(&pod);
     let facts = launcher.create(spec()).unwrap();
     order(&facts, r#"{"do":"exit","code":3}"#);
     let ended = |launcher: &mut Launcher| match launcher.hear() {
@@ -174,7 +166,7 @@ fn the_end_of_an_agent_is_told_with_its_reason() {
         }
     );
     assert_eq!(launcher.list(), []);
-    assert_eq!(Host::look(&ids), before);
+    assert_eq!(Host::look(&pod), before);
     // What has ended can be removed; that changes nothing.
     launcher.remove(facts.sandbox);
     assert!(launcher.close().success());
@@ -185,15 +177,15 @@ fn the_end_of_an_agent_is_told_with_its_reason() {
 fn a_box_that_cannot_be_taken_away_is_told_of_once_and_tried_again_when_asked() {
     let data = tree::data();
     let mut launcher = Launcher::start(data.path());
-    let ids = launcher.ids();
-    let before = Host::look(&ids);
+    let pod = launcher.pod();
+    let before = Host::look(&pod);
     let mut wanted = spec();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     // Past by the time that the first attempt has been given up.
     let deadline = now + Duration::from_secs(3);
     wanted.hard_deadline_ms = Some(deadline.as_millis().try_into().unwrap());
     let facts = launcher.create(wanted).unwrap();
-    let foreign = group_of(&launcher, &facts).join("foreign");
+    let foreign = group_of(&pod, &facts).join("foreign");
     fs_err::create_dir(&foreign).unwrap();
     kill(facts.pid, Signal::KILL);
     assert!(matches!(launcher.hear(), FromLauncher::Ended { .. }));
@@ -202,19 +194,21 @@ fn a_box_that_cannot_be_taken_away_is_told_of_once_and_tried_again_when_asked() 
     fs_err::remove_dir(&foreign).unwrap();
     launcher.remove(facts.sandbox);
     assert_eq!(launcher.list(), []);
-    assert_eq!(Host::look(&ids), before);
+    assert_eq!(Host::look(&pod), before);
     assert!(launcher.close().success());
 }
 
-/// The folder of a box in the hierarchy for processes.
-fn group_of(launcher: &Launcher, facts: &BoxFacts) -> PathBuf {
-    let layout = Layout::of_this_machine(rustix::process::geteuid().as_raw());
-    let name = launcher.run_folder();
-    let tree = layout.unwrap().unwrap().trees.remove(0);
+/// The folder of a box in the first hierarchy.
+fn group_of(pod: &Pod, facts: &BoxFacts) -> PathBuf {
+    let tree = Layout::of_this_machine(pod.uid)
+        .unwrap()
+        .unwrap()
+        .trees
+        .remove(0);
     let pods = fs_err::read_dir(tree.base).unwrap();
-    pods.map(|pod| pod.unwrap())
-        .find(|pod| pod.file_name().to_string_lossy().ends_with(&name))
-        .map(|pod| pod.path().join(facts.sandbox.to_string()))
+    pods.map(|entry| entry.unwrap())
+        .find(|entry| entry.file_name().to_string_lossy().ends_with(&pod.run))
+        .map(|entry| entry.path().join(facts.sandbox.to_string()))
         .unwrap()
 }
 
@@ -245,8 +239,8 @@ fn without_user_namespaces_the_refusal_names_them_and_nothing_is_left() {
 fn a_box_does_not_outlive_its_hard_deadline() {
     let data = tree::data();
     let mut launcher = Launcher::start(data.path());
-    let ids = launcher.ids();
-    let before = Host::look(&ids);
+    let pod = launcher.pod();
+    let before = Host::look(&pod);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let mut wanted = spec();
     let deadline = now + Duration::from_millis(1500);
@@ -260,7 +254,7 @@ fn a_box_does_not_outlive_its_hard_deadline() {
             end: BoxEnd::DeadlineReached
         }
     );
-    assert_eq!(Host::look(&ids), before);
+    assert_eq!(Host::look(&pod), before);
     assert!(launcher.close().success());
 }
 
@@ -268,8 +262,8 @@ fn a_box_does_not_outlive_its_hard_deadline() {
 fn what_cannot_be_made_is_refused_with_a_reason_and_leaves_nothing() {
     let data = tree::data();
     let mut launcher = Launcher::start(data.path());
-    let ids = launcher.ids();
-    let before = Host::look(&ids);
+    let pod = launcher.pod();
+    let before = Host::look(&pod);
     let facts = launcher.create(spec()).unwrap();
     let mut twice = spec();
     twice.sandbox = facts.sandbox;
@@ -298,7 +292,7 @@ fn what_cannot_be_made_is_refused_with_a_reason_and_leaves_nothing() {
     let fault = launcher.create(spec()).unwrap_err();
     assert!(fault.doing.contains("starting the agent"), "{fault:?}");
     assert!(fault.fix.unwrap().contains("glovebox-agent"));
-    assert_eq!(Host::look(&ids), before);
+    assert_eq!(Host::look(&pod), before);
     assert!(launcher.close().success());
 }
 

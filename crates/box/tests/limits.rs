@@ -24,7 +24,12 @@ fn python(facts: &BoxFacts, code: &str) -> support::launcher::Ran {
 
 /// A file of the workload's control group, as the host sees it.
 fn group_file(facts: &BoxFacts, controller: &str, file: &str) -> String {
-    let base = format!("/sys/fs/cgroup/{controller}/glovebox");
+    let uid = rustix::process::geteuid();
+    let base = if uid.is_root() {
+        format!("/sys/fs/cgroup/{controller}/glovebox")
+    } else {
+        format!("/sys/fs/cgroup/{controller}/glovebox-{}", uid.as_raw())
+    };
     let sandbox = facts.sandbox.to_string();
     let pod = fs_err::read_dir(base)
         .unwrap()

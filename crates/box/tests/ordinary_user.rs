@@ -18,8 +18,6 @@ fn data_of(user: &Account) -> tempfile::TempDir {
 fn a_user_with_subordinate_ids_has_two_ids_per_box() {
     let user = user::with_range();
     let data = data_of(&user);
-    let ids = user.uid..user.uid + 1;
-    let before = Host::look(&ids);
     let mut launcher = Launcher::start_as(data.path(), Some(&user), &[]).unwrap();
     assert_eq!(launcher.facts.two_ids, user.has_range);
     if !user.has_range {
@@ -27,6 +25,8 @@ fn a_user_with_subordinate_ids_has_two_ids_per_box() {
         assert!(launcher.close().success());
         return;
     }
+    let pod = launcher.pod();
+    let before = Host::look(&pod);
     let first = launcher.create(spec()).unwrap();
     let second = launcher.create(spec()).unwrap();
     let all = [
@@ -44,8 +44,10 @@ fn a_user_with_subordinate_ids_has_two_ids_per_box() {
     assert!(ran.stdout.contains(":/../work"), "{}", ran.stdout);
     launcher.remove(first.sandbox);
     launcher.remove(second.sandbox);
+    assert_eq!(Host::look(&pod), before);
     assert!(launcher.close().success());
-    assert_eq!(Host::look(&ids), before);
+    let after = Host::look(&pod);
+    assert_eq!((after.processes(), after.groups()), (0, 0));
 }
 
 #[test]

@@ -22,6 +22,7 @@ use glovebox_protocol::limits::{InputLimits, Limits};
 use serde::Deserialize;
 use tempfile::TempDir;
 
+use super::oracle::Pod;
 use super::tree;
 use super::user::Account;
 
@@ -33,7 +34,8 @@ pub(crate) struct Launcher {
     pub facts: PodFacts,
     line: Option<BufReader<UnixStream>>,
     run: Option<TempDir>,
-    ids: Ids,
+    pod: Pod,
+    _ids: Ids,
 }
 
 impl Drop for Launcher {
@@ -70,7 +72,7 @@ impl Ids {
     /// Takes the first free range behind the usual one.
     pub(crate) fn take() -> Self {
         for number in 1..1000 {
-            let path = format!("/tmp/glovebox-test-range-{number}.lock");
+            let path = super::scratch(&format!("range-{number}.lock"));
             let lock = fs_err::File::create(path).unwrap().into_parts().0;
             if lock.try_lock().is_ok() {
                 let start = DEFAULT_ROOT_RANGE_START + number * 65_536;
@@ -85,14 +87,14 @@ impl Ids {
 }
 
 impl Launcher {
-    /// Starts one as the user that runs the tests, which has to be root.
+    /// Starts one as the user that runs the tests.
     pub(crate) fn start(data: &Path) -> Self {
         Self::start_as(data, None, &[]).unwrap()
     }
 
-    /// The host ids of its boxes, when root started it.
-    pub(crate) fn ids(&self) -> Range<u32> {
-        self.ids.range.clone()
+    /// What belongs to it.
+    pub(crate) fn pod(&self) -> Pod {
+        self.pod.clone()
     }
 
     /// Starts one whose run folder has a long name.
@@ -117,16 +119,10 @@ impl Launcher {
         command
             .args(["--mount", "--propagation", "private"])
             .args(["sh", "-c", script, "sh", LAUNCHER]);
-        match Self::speak_to(command, data, run_folder("run-"), &[]) {
+        match Self::speak_to((command, 0), data, run_folder("run-"), &[]) {
             Ok(_) => panic!("the launcher started"),
             Err(refused) => refused,
         }
-    }
-
-    /// The last part of its run folder's name, which its control groups have too.
-    pub(crate) fn run_folder(&self) -> String {
-        let run = self.run.as_ref().unwrap();
-        run.path().file_name().unwrap().to_str().unwrap().to_owned()
     }
 
     fn start_in(
@@ -139,15 +135,15 @@ impl Launcher {
         let command = match user {
             Some(user) => {
                 std::os::unix::fs::chown(run.path(), Some(user.uid), Some(user.gid)).unwrap();
-                user.command(LAUNCHER)
+                (user.command(LAUNCHER), user.uid)
             }
-            None => Command::new(LAUNCHER),
+            None => (Command::new(LAUNCHER), rustix::process::geteuid().as_raw()),
         };
         Self::speak_to(command, data, run, accept_weaker)
     }
 
     fn speak_to(
-        mut command: Command,
+        (mut command, uid): (Command, u32),
         data: &Path,
         run: TempDir,
         accept_weaker: &[Weakness],
@@ -176,11 +172,17 @@ impl Launcher {
         );
         match hear(&mut line) {
             Some(FromLauncher::Ready(facts)) => Ok(Self {
+                pod: Pod {
+                    ids: ids.range.clone(),
+                    uid,
+                    run: run.path().file_name().unwrap().to_str().unwrap().into(),
+                    launcher: child.id(),
+                },
                 child,
                 facts,
                 line: Some(line),
                 run: Some(run),
-                ids,
+                _ids: ids,
             }),
             Some(FromLauncher::Failed { fault, .. }) => {
                 child.wait().unwrap();

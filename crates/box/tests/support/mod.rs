@@ -5,3 +5,9 @@ pub(crate) mod launcher;
 pub(crate) mod oracle;
 pub(crate) mod tree;
 pub(crate) mod user;
+
+/// A name in `/tmp` that the tests of one user share.
+pub(crate) fn scratch(name: &str) -> std::path::PathBuf {
+    let uid = rustix::process::geteuid().as_raw();
+    format!("/tmp/glovebox-test-{uid}-{name}").into()
+}

@@ -1,12 +1,25 @@
 //! What the host has before and after: everything that a box could leave behind.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A picture of the host, as far as it concerns processes and files of some ids.
+use glovebox_box::cgroup::layout::Layout;
+
+/// What belongs to one launcher, whoever runs it: other tests run at the same time.
+#[derive(Debug, Clone)]
+pub(crate) struct Pod {
+    /// Host ids that its processes have, where they have their own.
+    pub ids: Range<u32>,
+    /// The user who runs it.
+    pub uid: u32,
+    /// The name of its run folder, in which the names of its control groups end.
+    pub run: String,
+    /// The outer process.
+    pub launcher: u32,
+}
+
+/// A picture of the host, as far as it concerns one pod.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Host {
     mounts: BTreeSet<String>,
@@ -15,21 +28,21 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Takes it for the ids of one pod: other tests run at the same time.
-    pub(crate) fn look(ids: &Range<u32>) -> Self {
+    /// Takes it.
+    pub(crate) fn look(pod: &Pod) -> Self {
         let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
         Self {
             mounts: mounts.lines().map(str::to_owned).collect(),
-            groups: groups(ids),
-            processes: processes(ids),
+            groups: groups(pod),
+            processes: processes(pod).into_values().collect(),
         }
     }
 
     /// Looks until it is as it should be.
-    pub(crate) fn settles(ids: &Range<u32>, is_right: impl Fn(&Self) -> bool) {
+    pub(crate) fn settles(pod: &Pod, is_right: impl Fn(&Self) -> bool) {
         let start = Instant::now();
         loop {
-            let host = Self::look(ids);
+            let host = Self::look(pod);
             if is_right(&host) {
                 return;
             }
@@ -53,41 +66,41 @@ impl Host {
     }
 }
 
-/// Control groups that belong to the ids.
-fn groups(ids: &Range<u32>) -> BTreeSet<String> {
-    folders(Path::new("/sys/fs/cgroup"))
-        .iter()
-        .flat_map(|tree| folders(Path::new(tree)))
-        .filter(|base| base.contains("/glovebox"))
-        .flat_map(|base| folders(Path::new(&base)))
-        .filter(|pod| fs_err::metadata(pod).is_ok_and(|pod| ids.contains(&pod.uid())))
+/// Control groups of the pod.
+fn groups(pod: &Pod) -> BTreeSet<String> {
+    let layout = Layout::of_this_machine(pod.uid).unwrap();
+    let trees = layout.into_iter().flat_map(|layout| layout.trees);
+    trees
+        .filter_map(|tree| fs_err::read_dir(tree.base).ok())
+        .flat_map(|pods| pods.flatten())
+        .filter(|folder| folder.file_name().to_string_lossy().ends_with(&pod.run))
+        .map(|folder| folder.path().display().to_string())
         .collect()
 }
 
-fn folders(path: &Path) -> Vec<String> {
-    fs_err::read_dir(path)
-        .map(|entries| {
-            entries
-                .flatten()
-                .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-                .map(|entry| entry.path().display().to_string())
-                .collect()
+/// Processes of the pod, by number: those with its ids or in its groups, and what its outer
+/// process has started.
+pub(crate) fn processes(pod: &Pod) -> BTreeMap<u32, String> {
+    let of_pod = |pid: u32| {
+        let read = |file: &str| fs_err::read_to_string(format!("/proc/{pid}/{file}")).ok();
+        let status = read("status")?;
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split_whitespace().next()?.parse::<u32>().ok()
+        };
+        let belongs = pod.ids.contains(&number("Uid:")?)
+            || number("PPid:")? == pod.launcher
+            || read("cgroup")?.contains(&pod.run);
+        belongs.then(|| {
+            (
+                pid,
+                format!("{pid} {}", status.lines().next().unwrap_or_default()),
+            )
         })
-        .unwrap_or_default()
-}
-
-/// Processes that run under the ids.
-fn processes(ids: &Range<u32>) -> BTreeSet<String> {
+    };
     fs_err::read_dir("/proc")
         .unwrap()
         .flatten()
-        .filter_map(|entry| {
-            let status = fs_err::read_to_string(entry.path().join("status")).ok()?;
-            let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
-            let uid = uid.split_whitespace().next()?.parse().ok()?;
-            let name = status.lines().next()?;
-            ids.contains(&uid)
-                .then(|| format!("{} {name}", entry.file_name().display()))
-        })
+        .filter_map(|entry| of_pod(entry.file_name().to_str()?.parse().ok()?))
         .collect()
 }

@@ -60,11 +60,8 @@ fn shared_root() -> PathBuf {
         std::hash::Hasher::finish(&hasher)
     };
     let boot = fs_err::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
-    let root = PathBuf::from(format!(
-        "/tmp/glovebox-test-root-{version:x}-{}",
-        boot.trim()
-    ));
-    let lock = fs_err::File::create("/tmp/glovebox-test-root.lock").unwrap();
+    let root = super::scratch(&format!("root-{version:x}-{}", boot.trim()));
+    let lock = fs_err::File::create(super::scratch("root.lock")).unwrap();
     lock.lock().unwrap();
     if root.exists() {
         return root;

@@ -103,7 +103,7 @@ fn present() -> Account {
 }
 
 fn prepared(id: u32, files: Option<TempDir>) -> Account {
-    let lock = fs_err::File::create(format!("/tmp/glovebox-test-user-{id}.lock")).unwrap();
+    let lock = fs_err::File::create(super::scratch(&format!("user-{id}.lock"))).unwrap();
     lock.lock_shared().unwrap();
     for step in prepare::plan(id, id).unwrap() {
         step.take().unwrap();
