@@ -66,8 +66,10 @@ impl Embedded {
         if !facts.two_ids {
             headings.push("one id");
         }
-        if facts.cgroup_version == 2 {
-            headings.push("cgroups version 2");
+        match facts.cgroup_version {
+            0 => headings.push("no control groups"),
+            2 => headings.push("cgroups version 2"),
+            _ => {}
         }
         headings
     }
