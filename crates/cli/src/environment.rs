@@ -18,7 +18,10 @@ pub(crate) struct Environment {
     /// `GLOVEBOX_RUN`: where sockets live.
     run: Option<PathBuf>,
     data_home: Option<PathBuf>,
-    runtime_dir: Option<PathBuf>,
+    /// `XDG_RUNTIME_DIR`.
+    pub(crate) runtime_dir: Option<PathBuf>,
+    /// `GLOVEBOX_SCOPE`: the process that has asked for a control group.
+    pub(crate) asked_for_scope: Option<u32>,
     home: Option<PathBuf>,
     /// `PATH`, for set-up, which looks for a Python.
     pub(crate) path: OsString,
@@ -49,6 +52,9 @@ impl Environment {
             runtime_dir: absolute("XDG_RUNTIME_DIR"),
             home: absolute("HOME"),
             path: std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
+            asked_for_scope: std::env::var(crate::scope::ASKED)
+                .ok()
+                .and_then(|pid| pid.parse().ok()),
             sudo_user: std::env::var("SUDO_USER")
                 .ok()
                 .filter(|name| !name.is_empty()),
@@ -127,6 +133,7 @@ mod tests {
             run: None,
             data_home: None,
             runtime_dir: None,
+            asked_for_scope: None,
             home: Some("/home/ada".into()),
             path: OsString::new(),
             sudo_user: None,

@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod quantity;
 mod run;
+mod scope;
 mod signals;
 mod words;
 
@@ -24,6 +25,7 @@ use clap::Parser as _;
 use arguments::{Arguments, Command};
 use environment::Environment;
 use failure::Failure;
+use scope::Lack;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -35,6 +37,12 @@ fn main() -> ExitCode {
         }
     };
     let environment = Environment::read();
+    // Before anything else is begun: it may start this program anew.
+    let scope = if makes_sandboxes(&arguments.command) {
+        scope::enter(&environment)
+    } else {
+        Ok(())
+    };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -42,19 +50,32 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return said(&Failure::machine("starting", error)),
     };
-    let status = runtime.block_on(perform(arguments.command, &environment));
+    let status = runtime.block_on(perform(arguments.command, &environment, scope));
     // A set-up that was stopped may still be at work on a thread; it ends with the process.
     runtime.shutdown_background();
     status
 }
 
-async fn perform(command: Command, environment: &Environment) -> ExitCode {
+/// Whether it makes boxes, for trial ones too.
+const fn makes_sandboxes(command: &Command) -> bool {
+    match command {
+        Command::Run(_) => true,
+        Command::Doctor(arguments) => !arguments.fix,
+        Command::Setup(_) | Command::Version => false,
+    }
+}
+
+async fn perform(command: Command, environment: &Environment, scope: Result<(), Lack>) -> ExitCode {
     let done = match command {
         Command::Run(arguments) => {
-            return ExitCode::from(commands::run::run(&arguments, environment).await);
+            return ExitCode::from(commands::run::run(&arguments, environment, scope).await);
         }
         Command::Setup(arguments) => commands::setup::run(&arguments, environment).await,
         Command::Doctor(arguments) => {
+            // Its checks tell what fails without one; this tells why there is none.
+            if let Some(refusal) = scope.err().and_then(|lack| lack.refusal(&[])) {
+                said(&refusal);
+            }
             return match commands::doctor::run(&arguments, environment) {
                 Ok(status) => status,
                 Err(failure) => said(&failure),

@@ -21,6 +21,7 @@ use crate::quantity::size;
 use crate::run::{
     Audience, FAILED, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, work,
 };
+use crate::scope::Lack;
 use crate::signals::Signals;
 
 const MIB: u64 = 1024 * 1024;
@@ -30,7 +31,11 @@ const TIB: u64 = 1024 * 1024 * MIB;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Runs a program in a sandbox and collects what it saves. Returns the exit status.
-pub(crate) async fn run(arguments: &RunArguments, environment: &Environment) -> u8 {
+pub(crate) async fn run(
+    arguments: &RunArguments,
+    environment: &Environment,
+    scope: Result<(), Lack>,
+) -> u8 {
     let audience = match (arguments.json, arguments.quiet) {
         (true, _) => Audience::Program,
         (false, true) => Audience::QuietPerson,
@@ -46,7 +51,7 @@ pub(crate) async fn run(arguments: &RunArguments, environment: &Environment) -> 
         }
     };
     let mut session = Session::new(&mut reporter, &progress, &mut signals);
-    let done = attempt(arguments, environment, &progress, &mut session).await;
+    let done = attempt(arguments, (environment, scope), &progress, &mut session).await;
     let (output_gone, lost) = (session.output_gone, session.lost.take());
     progress.done();
     let verdict = match done {
@@ -101,7 +106,7 @@ async fn fail(mut reporter: Reporter, failure: Failure) -> u8 {
 
 async fn attempt(
     arguments: &RunArguments,
-    environment: &Environment,
+    (environment, scope): (&Environment, Result<(), Lack>),
     progress: &Arc<Progress>,
     session: &mut Session<'_>,
 ) -> Result<Verdict, Failure> {
@@ -117,6 +122,11 @@ async fn attempt(
         session.warn(line).await?;
     }
     let wanted = Wanted::new(limits, arguments.timeout)?;
+    if let Err(lack) = scope
+        && let Some(refusal) = lack.refusal(&arguments.accept_weaker)
+    {
+        return Err(refusal);
+    }
     let installation = Installation::find()?;
     let data = environment.data_folder(arguments.data.as_deref())?;
     let options = Options {
