@@ -213,13 +213,17 @@ impl Sorting<'_> {
     /// A reason in words, with the limit that was met.
     fn message(&self, name: &FileName, reason: LeftOutReason) -> String {
         let ending = ending(name).map(|ending| escape_for_display(ending.as_bytes()));
-        match (reason, ending) {
+        match (reason, ending.as_deref()) {
             (LeftOutReason::TypeNotAllowed, Some(ending)) => {
                 format!("files ending in .{ending} are not collected")
             }
             (LeftOutReason::TypeNotAllowed, None) => {
                 "files without an ending are not collected".into()
             }
+            (
+                LeftOutReason::ContentMismatch,
+                Some("csv" | "tsv" | "txt" | "md" | "json" | "html"),
+            ) => "it is no text in UTF-8 or UTF-16".into(),
             (LeftOutReason::ContentMismatch, ending) => {
                 format!(
                     "its content is not that of a .{} file",
