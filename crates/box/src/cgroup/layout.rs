@@ -3,7 +3,7 @@
 //! Reads what the kernel says about mounts and about this process; changes nothing.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,8 @@ pub struct Tree {
 pub struct Layout {
     /// Which interface.
     pub version: Version,
-    /// Version 1: one tree per hierarchy. Version 2: one.
+    /// Version 1: one tree per hierarchy. Version 2: one, or none for an ordinary user's process
+    /// that is in no scope of its own.
     pub trees: Vec<Tree>,
 }
 
@@ -94,18 +95,19 @@ impl Layout {
             });
         }
         let unified = unified?;
-        let base = if uid == 0 {
-            unified.point.join(ROOT_BASE)
+        let parent = if uid == 0 {
+            Some(unified.point.clone())
         } else {
-            delegated(&unified.point, own)?.join(ROOT_BASE)
+            own_scope(own).map(|scope| unified.point.join(scope))
         };
+        let trees = parent.into_iter().map(|parent| Tree {
+            mount: unified.point.clone(),
+            base: parent.join(ROOT_BASE),
+            controllers: Controller::LIMITING.into(),
+        });
         Some(Self {
             version: Version::Two,
-            trees: vec![Tree {
-                mount: unified.point.clone(),
-                base,
-                controllers: Controller::LIMITING.into(),
-            }],
+            trees: trees.collect(),
         })
     }
 
@@ -176,18 +178,30 @@ fn version_one(mounts: &[Mount<'_>], uid: u32) -> Vec<Tree> {
     }
 }
 
-/// The group that was delegated to this process: its own, or the one above when it has already
-/// moved into the leaf for supervisors.
-fn delegated(mount: &Path, own: &str) -> Option<PathBuf> {
+/// The scope that was made for this command by the user's systemd, by its name relative to the
+/// mount: the one group whose processes are all ours, so that they may be moved and limited. What
+/// else a user may own, a login's group or his systemd's, holds everything that he runs.
+///
+/// `own` is `/proc/self/cgroup`; the process may already be in a group below its scope.
+#[must_use]
+pub fn own_scope(own: &str) -> Option<PathBuf> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    if path.split('/').any(|part| part == "..") {
+    let parts: Vec<_> = path.split('/').collect();
+    if parts.contains(&"..") {
         return None;
     }
-    let group = mount.join(path);
-    match group.file_name() {
-        Some(name) if name == SUPERVISOR => group.parent().map(Path::to_owned),
-        _ => Some(group),
-    }
+    let scope = parts.iter().position(|part| is_scope(part))?;
+    Some(parts[..=scope].iter().collect())
+}
+
+/// Whether a group is called `glovebox-NUMBER.scope`.
+fn is_scope(name: &str) -> bool {
+    let number = name
+        .strip_prefix("glovebox-")
+        .and_then(|rest| rest.strip_suffix(".scope"));
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 struct Mount<'a> {
@@ -238,6 +252,8 @@ fn unescape(text: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     const HYBRID: &str = "\
@@ -277,16 +293,14 @@ mod tests {
 
     #[test]
     fn version_two_is_used_where_version_one_has_no_controller() {
-        let own = "0::/user.slice/user-1000.slice/run-1.scope\n";
-        let layout = Layout::find(UNIFIED, own, 1000).unwrap();
-        assert_eq!(layout.version, Version::Two);
-        let base = "/sys/fs/cgroup/user.slice/user-1000.slice/run-1.scope/glovebox";
-        assert_eq!(layout.trees[0].base, Path::new(base));
-        let moved = "0::/user.slice/user-1000.slice/run-1.scope/supervisor\n";
-        assert_eq!(
-            Layout::find(UNIFIED, moved, 1000).unwrap().trees[0].base,
-            Path::new(base)
-        );
+        let scope = "user.slice/user-1000.slice/user@1000.service/app.slice/glovebox-71.scope";
+        for below in ["", "/supervisor", "/glovebox/7-run/box"] {
+            let own = format!("0::/{scope}{below}\n");
+            let layout = Layout::find(UNIFIED, &own, 1000).unwrap();
+            assert_eq!(layout.version, Version::Two);
+            let base = Path::new("/sys/fs/cgroup").join(scope).join("glovebox");
+            assert_eq!(layout.trees[0].base, base);
+        }
         assert_eq!(
             Layout::find(UNIFIED, "0::/\n", 0).unwrap().trees[0].base,
             Path::new("/sys/fs/cgroup/glovebox")
@@ -294,11 +308,31 @@ mod tests {
     }
 
     #[test]
+    fn a_group_that_was_not_made_for_us_is_left_alone() {
+        for group in [
+            "",
+            "user.slice/user-1000.slice/session-3.scope",
+            "user.slice/user-1000.slice/user@1000.service/init.scope",
+            "user.slice/user-1000.slice/user@1000.service/app.slice/run-1.scope",
+            "user.slice/user-1000.slice/user@1000.service/app.slice/glovebox-.scope",
+            "user.slice/user-1000.slice/user@1000.service/app.slice/glovebox-7x.scope",
+            "user.slice/user-1000.slice/session-3.scope/supervisor",
+            "../glovebox-7.scope",
+        ] {
+            let layout = Layout::find(UNIFIED, &format!("0::/{group}\n"), 1000).unwrap();
+            assert_eq!(
+                (layout.version, layout.trees),
+                (Version::Two, vec![]),
+                "{group}"
+            );
+        }
+    }
+
+    #[test]
     fn a_machine_without_control_groups_has_no_layout() {
         assert_eq!(Layout::find("", "0::/\n", 0), None);
         let only_systemd = HYBRID.lines().nth(5).unwrap();
         assert_eq!(Layout::find(only_systemd, "", 0), None);
-        assert_eq!(Layout::find(UNIFIED, "0::/../outside\n", 1000), None);
     }
 
     #[test]

@@ -22,6 +22,9 @@ use crate::weakness::Weakness;
 /// How long a leftover pod is given to become empty and go away.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Why an ordinary user has no place for control groups of version 2.
+const NO_SCOPE: &str = "this process is in no scope that the user's systemd has made for it, and the control groups of other processes are left alone";
+
 /// The groups of one pod.
 #[derive(Debug)]
 pub(crate) struct PodGroups {
@@ -83,6 +86,9 @@ impl PodGroups {
             trees: Vec::new(),
         };
         let mut causes = BTreeMap::new();
+        if layout.trees.is_empty() {
+            causes.extend(Controller::LIMITING.map(|controller| (controller, NO_SCOPE.to_owned())));
+        }
         for tree in &layout.trees {
             match make_tree(layout.version, tree, name, owner) {
                 Ok(made) => pod.trees.push(made),
@@ -279,8 +285,9 @@ fn fill(
     Ok(())
 }
 
-/// On version 2 a group with controllers below may hold no process itself: moves those of a
-/// delegated group, this process among them, into a leaf.
+/// On version 2 a group with controllers below may hold no process itself: moves those of our
+/// scope, this process among them, into a leaf. Nothing but us is in it, see
+/// [`super::layout::own_scope`].
 fn make_room(group: &Path) -> Result<(), CgroupError> {
     let leaf = group.join(SUPERVISOR);
     if !leaf.exists() {

@@ -92,3 +92,17 @@ fn a_place_that_cannot_be_made_costs_every_limit_of_its_controllers() {
     );
     assert!(missing[3].cause.contains("not/prepared"), "{missing:?}");
 }
+
+#[test]
+fn without_a_scope_every_limit_is_missing_for_that_reason() {
+    let layout = Layout {
+        version: Version::Two,
+        trees: Vec::new(),
+    };
+    let (pod, missing) = PodGroups::make(&layout, "pod", None);
+    assert!(pod.trees.is_empty());
+    assert_eq!(missing.len(), 4);
+    for missing in missing {
+        assert!(missing.cause.contains("scope"), "{missing:?}");
+    }
+}
