@@ -172,8 +172,13 @@ fn layers(exec: &Path) -> Result<(PathBuf, Vec<String>)> {
     let data = cargo_target()?.join("mutations/data");
     fs_err::create_dir_all(&data)?;
     let trees = data.join("trees");
-    if !trees.is_symlink() {
-        std::os::unix::fs::symlink(test_data()?.join("trees"), &trees)?;
+    let wanted = test_data()?.join("trees");
+    if !fs_err::read_link(&trees).is_ok_and(|leads_to| leads_to == wanted) {
+        // One of a run on another data folder may be there.
+        if trees.is_symlink() {
+            fs_err::remove_file(&trees)?;
+        }
+        std::os::unix::fs::symlink(wanted, &trees)?;
     }
     let setup = Setup {
         data: data.clone(),
