@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use glovebox_protocol::artifact::{LeftOutReason, Sweep};
 use glovebox_runtime::conformance::Subject;
+use glovebox_runtime_embedded::EmbeddedRuntime;
 
 async fn subject() -> Subject {
-    let (runtime, installation) = support::runtime().await;
-    let runtime = Arc::new(runtime);
+    let options = support::options();
+    let installation = options.installation;
+    let runtime = Arc::new(EmbeddedRuntime::start(options).await.unwrap());
     let kept = Arc::clone(&runtime);
     Subject::new(runtime, installation, support::PYTHON).finished_by(async move || {
         let runtime = Arc::into_inner(kept).unwrap();

@@ -2,10 +2,15 @@
 //!
 //! `make test` runs these at a small size, `make soak` at the full one.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use glovebox_protocol::event::{EventBody, Note, Outcome};
@@ -24,28 +29,31 @@ async fn kernel_bytes(guest: &Guest) -> u64 {
     guest.execute(RESIDENT).await.text().trim().parse().unwrap()
 }
 
-/// How much memory the agent holds, as the host sees it.
-fn agent_bytes(guest: &Guest) -> u64 {
-    let socket = guest.id.to_string();
+/// How much memory the agent holds, as the host sees it: the one whose launcher this test started.
+fn agent_bytes() -> u64 {
     let mut agents = fs_err::read_dir("/proc")
         .unwrap()
         .flatten()
-        .filter_map(|entry| {
-            let process = entry.path();
-            let name = fs_err::read_to_string(process.join("comm")).ok()?;
-            (name.trim() == "glovebox-agent").then_some(process)
-        });
-    let agent = agents
-        .next()
-        .unwrap_or_else(|| panic!("no agent of {socket} runs"));
-    assert!(agents.next().is_none(), "this test must run alone");
-    let status = fs_err::read_to_string(agent.join("status")).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+        .filter_map(|entry| status_of(entry.file_name().to_str()?))
+        .filter(|status| status["Name"] == "glovebox-agent" && is_descendant(status));
+    let agent = agents.next().expect("no agent runs");
+    assert!(agents.next().is_none(), "more than one agent runs");
+    let kib: u64 = agent["VmRSS"].trim_end_matches(" kB").parse().unwrap();
     kib * 1024
+}
+
+/// What `/proc` says of a process, if it is one and still there.
+fn status_of(pid: &str) -> Option<BTreeMap<String, String>> {
+    pid.parse::<u32>().ok()?;
+    let text = fs_err::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let pairs = text.lines().filter_map(|line| line.split_once(':'));
+    Some(pairs.map(|(k, v)| (k.into(), v.trim().into())).collect())
+}
+
+fn is_descendant(process: &BTreeMap<String, String>) -> bool {
+    let parent = process["PPid"].as_str();
+    parent == std::process::id().to_string()
+        || status_of(parent).is_some_and(|parent| is_descendant(&parent))
 }
 
 /// Runs a test on a runtime of its own, and compares the host afterwards with what it was.
@@ -89,9 +97,9 @@ async fn execute_many_times(subject: &Subject) {
     };
     // What is made on first use is made by then.
     execute(200).await;
-    let before = (kernel_bytes(&guest).await, agent_bytes(&guest));
+    let before = (kernel_bytes(&guest).await, agent_bytes());
     execute(count(1_000, 10_000)).await;
-    let after = (kernel_bytes(&guest).await, agent_bytes(&guest));
+    let after = (kernel_bytes(&guest).await, agent_bytes());
     assert!(
         after.0 < before.0 + SLACK,
         "the kernel grew: {before:?} to {after:?}"
@@ -112,7 +120,7 @@ async fn print_fifty_megabytes(subject: &Subject) {
     const BYTES: u64 = 50_000_000;
     let guest = subject.create().await;
     guest.execute("1").await;
-    let before = agent_bytes(&guest);
+    let before = agent_bytes();
     let flood = "import os\nblock = b'x' * 50_000\nfor n in range(1000): os.write(1, block)";
 
     let mut cell = guest.cell(flood);
@@ -132,7 +140,7 @@ async fn print_fifty_megabytes(subject: &Subject) {
     while let Some(event) = running.next().await.unwrap() {
         if let EventBody::Stdout(output) = event {
             seen += output.0.len() as u64;
-            most = most.max(agent_bytes(&guest));
+            most = most.max(agent_bytes());
         }
     }
     assert_eq!(seen, BYTES);

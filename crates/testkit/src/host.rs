@@ -13,6 +13,9 @@ use anyhow::{Context as _, Result};
 /// Namespaces in which a process can be, as `/proc/PID/ns` calls them.
 const NAMESPACES: [&str; 7] = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"];
 
+/// How lines begin of things that end by themselves.
+const TRANSIENT: [&str; 3] = ["process ", "namespace ", "control group "];
+
 /// What of the host a sandbox could change, at one moment.
 ///
 /// Each thing is one line of text, so that a difference reads as what it is.
@@ -41,12 +44,14 @@ impl HostSnapshot {
     }
 
     /// What a later snapshot has more (`+`) and less (`-`) than this one, a line each; empty when
-    /// they are the same.
+    /// they are the same. Processes, namespaces and control groups that are gone do not count:
+    /// what an earlier test has left to end by itself may end meanwhile.
     #[must_use]
     pub fn changes_until(&self, later: &Self) -> Vec<String> {
         let gone = self
             .lines
             .difference(&later.lines)
+            .filter(|line| !TRANSIENT.iter().any(|kind| line.starts_with(kind)))
             .map(|l| format!("- {l}"));
         let new = later
             .lines

@@ -2,8 +2,8 @@
 
 use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_protocol::ids::InstallationId;
+use glovebox_runtime_embedded::Options;
 use glovebox_runtime_embedded::tree::{Programs, Setup, Silent};
-use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
 use glovebox_testkit::{program, test_data};
 
 /// The Python of a sandbox.
@@ -32,11 +32,4 @@ pub(crate) fn options() -> Options {
         root_range_start: DEFAULT_ROOT_RANGE_START,
         accept_weaker: Vec::new(),
     }
-}
-
-/// A running runtime.
-pub(crate) async fn runtime() -> (EmbeddedRuntime, InstallationId) {
-    let options = options();
-    let installation = options.installation;
-    (EmbeddedRuntime::start(options).await.unwrap(), installation)
 }
