@@ -19,13 +19,15 @@ LIMITS = sorted(name for name in dir(resource) if name.startswith("RLIMIT_") and
 def memory_that_nobody_counts():
     path = "/tmp/uncounted"
     with open(path, "wb+") as file:
-        yield "an access control list", attempt(lambda: os.setxattr(path, "system.posix_acl_access", access_list()))
+        acl = "system.posix_acl_access"
+        yield "an access control list", attempt(lambda: os.setxattr(path, acl, access_list()))
         yield "an attribute", attempt(lambda: os.setxattr(path, "user.probe", b"x"))
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield "a lock of bytes as another process sees it", in_child(lambda: lock_on(file))
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     copied = subprocess.run(["cp", "-a", path, "/tmp/uncounted-copy"], capture_output=True, check=False)
-    yield "copying with attributes", "ok" if copied.returncode == 0 and not copied.stderr else copied.stderr.decode()
+    silent = copied.returncode == 0 and not copied.stderr
+    yield "copying with attributes", "ok" if silent else copied.stderr.decode()
     os.unlink(path)
     os.unlink("/tmp/uncounted-copy")
 
