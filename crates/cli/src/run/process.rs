@@ -5,8 +5,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
+use glovebox_protocol::event::EventBody;
 use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::process::{StartProcess, Stdin};
+use tokio::sync::Notify;
 
 use super::program::ProcessPlan;
 use super::sandbox::Sandbox;
@@ -41,8 +43,18 @@ pub(crate) async fn run(
     let doing = format!("starting {}", plan.called);
     let followed = {
         let starting = (doing.as_str(), sandbox.client.run(&start));
-        let mut following = pin!(session.follow(sandbox, starting, Target::Process, |_| {}));
-        let mut feeding = pin!(feed(sandbox, id, reads_stdin));
+        // What is fed to a program that is not there yet would be refused, and lost.
+        let started = Notify::new();
+        let seen = |event: &EventBody| {
+            if matches!(event, EventBody::ExecutionStarted { .. }) {
+                started.notify_one();
+            }
+        };
+        let mut following = pin!(session.follow(sandbox, starting, Target::Process, seen));
+        let mut feeding = pin!(async {
+            started.notified().await;
+            feed(sandbox, id, reads_stdin).await;
+        });
         loop {
             tokio::select! {
                 followed = &mut following => break followed?,
