@@ -149,3 +149,42 @@ fn variables_are_set_in_its_kernel() {
         "{said}"
     );
 }
+
+#[test]
+fn variables_are_there_before_the_kernel_and_checked_like_those_of_scripts() {
+    let place = with_sandbox();
+    notebook(
+        &place,
+        "n.ipynb",
+        &["import os; print(os.environ['OPENBLAS_NUM_THREADS'])"],
+    );
+    let said = place.glovebox(["run", "n.ipynb", "-q", "--env", "OPENBLAS_NUM_THREADS=7"]);
+    assert_eq!((said.status, said.out.as_str()), (0, "7\n"), "{said}");
+    for name in ["PATH", "LD_PRELOAD", "GLOVEBOX_DATA"] {
+        let said = place.glovebox(["run", "n.ipynb", "-q", "--env", &format!("{name}=x")]);
+        assert_eq!(
+            said.to_string(),
+            format!(
+                "status 125\n-- err\nerror: starting the kernel: the variable `{name}` cannot be \
+                 set from outside\n"
+            )
+        );
+    }
+}
+
+#[test]
+fn outputs_without_end_are_told_once_and_the_notebook_keeps_what_fits() {
+    let place = with_sandbox();
+    let flood = "print('\\n' * (9 << 20))";
+    let amplified = "from IPython.display import display, update_display\n\
+                     for _ in range(1000): display('', display_id='d')\n\
+                     update_display('x' * (6 << 20), display_id='d')";
+    let cells = [amplified, flood, flood, "open('a.txt', 'w').write('a')"];
+    notebook(&place, "n.ipynb", &cells);
+    let said = place.glovebox(["run", "n.ipynb"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let note = "warning: the notebook's outputs are over 64 MiB; it keeps no more of them\n";
+    assert_eq!(said.err.matches(note).count(), 1, "{}", said.err);
+    assert_eq!(place.listed("results"), ["a.txt", "n.ipynb"]);
+    assert!(place.read("results/n.ipynb").len() < 65 << 20);
+}
