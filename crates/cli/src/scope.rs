@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use glovebox_box::cgroup::layout::{Layout, Version};
+use glovebox_box::cgroup::layout::{Layout, Version, own_scope};
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::error::ErrorCode;
 
@@ -118,7 +118,7 @@ impl Lack {
 fn decide(facts: &Facts<'_>) -> Decision {
     // As root sees it: where an ordinary user's groups are is what this is about.
     let version = Layout::find(facts.mountinfo, facts.own_group, 0).map(|layout| layout.version);
-    if facts.user_id == 0 || version != Some(Version::Two) || is_in_scope(facts.own_group) {
+    if facts.user_id == 0 || version != Some(Version::Two) || own_scope(facts.own_group).is_some() {
         return Decision::Stay;
     }
     if facts.asked {
@@ -145,21 +145,6 @@ fn decide(facts: &Facts<'_>) -> Decision {
         arguments: arguments.map(OsString::from).into(),
         runtime_dir: runtime_dir.clone(),
     }
-}
-
-/// Whether the own group is a scope of ours, or a group in one.
-fn is_in_scope(own_group: &str) -> bool {
-    let path = own_group.lines().find_map(|line| line.strip_prefix("0::/"));
-    path.is_some_and(|path| path.split('/').any(is_scope))
-}
-
-fn is_scope(name: &str) -> bool {
-    let number = name
-        .strip_prefix("glovebox-")
-        .and_then(|rest| rest.strip_suffix(".scope"));
-    number.is_some_and(|number| {
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
 }
 
 /// The command that starts this one again in a scope.
