@@ -13,10 +13,12 @@ use support::launcher::Launcher;
 use support::tree;
 use support::user::{self, Account};
 
-const LAUNCHER: &str = env!("CARGO_BIN_EXE_glovebox-launcher");
-
 fn tried_as(user: &Account) -> Trials {
-    let output = user.command(LAUNCHER).arg("--try").output().unwrap();
+    let output = user
+        .command(support::launcher_for_all())
+        .arg("--try")
+        .output()
+        .unwrap();
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
@@ -24,7 +26,7 @@ fn tried_as(user: &Account) -> Trials {
 fn what_works_in_tests_is_found_to_work() {
     let data = tree::data();
     let found = probe::run(
-        Path::new(LAUNCHER),
+        Path::new(support::launcher_for_all()),
         Some(data.path()),
         DEFAULT_ROOT_RANGE_START,
     );

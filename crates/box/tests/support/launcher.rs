@@ -26,8 +26,6 @@ use super::oracle::Pod;
 use super::tree;
 use super::user::Account;
 
-const LAUNCHER: &str = env!("CARGO_BIN_EXE_glovebox-launcher");
-
 /// A launcher that runs.
 pub(crate) struct Launcher {
     pub child: Child,
@@ -116,9 +114,13 @@ impl Launcher {
     pub(crate) fn refused_without_user_namespaces(data: &Path) -> Refused {
         let mut command = Command::new("unshare");
         let script = "mount --rbind / /mnt && exec chroot /mnt \"$1\"";
-        command
-            .args(["--mount", "--propagation", "private"])
-            .args(["sh", "-c", script, "sh", LAUNCHER]);
+        command.args(["--mount", "--propagation", "private"]).args([
+            "sh",
+            "-c",
+            script,
+            "sh",
+            super::launcher_for_all(),
+        ]);
         match Self::speak_to((command, 0), data, run_folder("run-"), &[]) {
             Ok(_) => panic!("the launcher started"),
             Err(refused) => refused,
@@ -135,9 +137,12 @@ impl Launcher {
         let command = match user {
             Some(user) => {
                 std::os::unix::fs::chown(run.path(), Some(user.uid), Some(user.gid)).unwrap();
-                (user.command(LAUNCHER), user.uid)
+                (user.command(super::launcher_for_all()), user.uid)
             }
-            None => (Command::new(LAUNCHER), rustix::process::geteuid().as_raw()),
+            None => (
+                Command::new(super::launcher_for_all()),
+                rustix::process::geteuid().as_raw(),
+            ),
         };
         Self::speak_to(command, data, run, accept_weaker)
     }
