@@ -24,14 +24,16 @@ const ENDED: Duration = Duration::from_secs(60);
 /// for ever.
 const STUBBORN: &str = "
 import os, signal
-for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)
+for number in (signal.SIGTERM, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)
+# Waited for and never handled: a handler could be due just before a pause that nothing ends.
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         while True: signal.pause()
-signal.signal(signal.SIGINT, lambda *_: print('ouch', flush=True))
-print('ready', flush=True)
-while True: signal.pause()
+# One write each: `print` writes its newline by itself, which is an event of its own.
+os.write(1, b'ready\\n')
+while signal.sigwait([signal.SIGINT]): os.write(1, b'ouch\\n')
 ";
 
 /// A run that tells its events, in a process group of its own.
