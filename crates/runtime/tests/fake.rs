@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use glovebox_protocol::ids::InstallationId;
@@ -13,7 +12,10 @@ fn fake() -> FakeRuntime {
     let python = glovebox_testkit::toolbox_python().unwrap();
     let kernel = glovebox_testkit::repository().join("sandbox/kernel");
     let path = kernel.to_str().unwrap().to_owned();
-    FakeRuntime::new(python, BTreeMap::from([("PYTHONPATH".into(), path)]))
+    let libraries = glovebox_testkit::toolbox_libraries().unwrap();
+    let libraries = libraries.to_str().unwrap().to_owned();
+    let env = [("PYTHONPATH", path), ("LD_LIBRARY_PATH", libraries)];
+    FakeRuntime::new(python, env.map(|(k, v)| (k.into(), v)).into())
 }
 
 async fn subject() -> Subject {

@@ -9,7 +9,9 @@ mod host;
 mod paths;
 
 pub use host::HostSnapshot;
-pub use paths::{cargo_target, program, programs, repository, test_data, toolbox_python};
+pub use paths::{
+    cargo_target, program, programs, repository, test_data, toolbox_libraries, toolbox_python,
+};
 
 /// How often a test does what it does: `ci` times for each change, `soak` times when
 /// `GLOVEBOX_SOAK` is set, as `make soak` does.

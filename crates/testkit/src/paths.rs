@@ -101,3 +101,14 @@ pub fn toolbox_python() -> Result<PathBuf> {
         .pop()
         .with_context(|| format!("there is no root tree in {}", trees.display()))
 }
+
+/// The folder with the library of the toolbox's Python. Outside of its tree the interpreter finds
+/// it by `LD_LIBRARY_PATH` only, and would else take another of the same name from the host.
+///
+/// # Errors
+/// As for [`toolbox_python`].
+pub fn toolbox_libraries() -> Result<PathBuf> {
+    let python = toolbox_python()?;
+    let home = python.ancestors().nth(2).unwrap_or(&python);
+    Ok(home.join("lib"))
+}

@@ -104,6 +104,8 @@ class Kernel:
         self.old_pipes: list[Pipes] = []
         environment = {
             "PATH": os.environ["PATH"],
+            # Where the interpreter finds its own library outside of its tree.
+            "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", ""),
             "HOME": folder,
             "LANG": "C.UTF-8",
             "TZ": "UTC",

@@ -24,6 +24,7 @@ class SavingBackend(unittest.TestCase):
             cwd=self.folder,
             env={
                 "PATH": os.environ["PATH"],
+                "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", ""),
                 "PYTHONPATH": str(KERNEL_FOLDER),
                 "MPLBACKEND": "module://glovebox_backend",
                 "MPLCONFIGDIR": os.environ.get(

@@ -73,6 +73,9 @@ impl TestAgent {
         let workspace = folder.path().join("workspace");
         fs_err::create_dir(&workspace).unwrap();
         let clock_ms = Arc::new(AtomicI64::new(0));
+        let mut env = env;
+        let libraries = glovebox_testkit::toolbox_libraries().unwrap();
+        env.insert("LD_LIBRARY_PATH".into(), libraries.to_str().unwrap().into());
         let mut options = Options::new(&workspace, Spawner::Direct { env });
         let (system, fixed) = (Arc::clone(&options.clock), Arc::clone(&clock_ms));
         options.clock = Arc::new(move || match fixed.load(Ordering::Relaxed) {
