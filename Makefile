@@ -45,7 +45,7 @@ test: test-build ## Run every test at the size for each change
 
 .PHONY: soak
 soak: test-build ## Run every test at its full counts; takes hours
-	GLOVEBOX_SOAK=1 cargo nextest run --locked --workspace --profile soak --run-ignored none
+	GLOVEBOX_SOAK=1 cargo nextest run --locked --workspace --profile soak
 	@GLOVEBOX_KERNEL_CALLS=10000 scripts/python-tests "$(GLOVEBOX_TEST_DATA)"
 
 # Programs first, then the tree that boxes stand on, once: tests that start boxes find both.
