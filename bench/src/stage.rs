@@ -126,6 +126,7 @@ impl Stage {
             input_limits,
             trust_domain: "bench".into(),
             start: Start::Fresh,
+            idle_limit_ms: None,
             hard_deadline_ms: None,
         };
         self.shared.runtime.create(spec.validate()?).await?;

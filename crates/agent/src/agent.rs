@@ -71,6 +71,9 @@ pub enum StartError {
     /// The threads that touch files could not be made ready.
     #[error("preparing access to files")]
     Files(#[from] ThreadsError),
+    /// It is nobody's.
+    #[error("the configuration names no sandbox")]
+    Unclaimed,
     /// Ended children cannot be watched for.
     #[error("watching for ended processes")]
     Reaper(#[source] std::io::Error),
@@ -97,6 +100,7 @@ pub struct Agent {
 /// What the handlers of requests share.
 pub(crate) struct Shared {
     pub(crate) config: AgentConfig,
+    pub(crate) sandbox: glovebox_protocol::ids::SandboxId,
     pub(crate) epoch: Epoch,
     pub(crate) clock: Clock,
     pub(crate) verifier: Locked<Verifier>,
@@ -138,11 +142,12 @@ impl Agent {
             OomCounter::new(options.oom_events),
             files.clone(),
         ));
+        let claim = config.claim.clone().ok_or(StartError::Unclaimed)?;
         let verifier = Verifier::new(
-            config.installation,
-            config.sandbox.to_string(),
+            claim.installation,
+            claim.sandbox.to_string(),
             epoch,
-            config.keys.clone(),
+            claim.keys,
         );
         let registry: Arc<Registry> = Arc::default();
         let kernel = Arc::new(KernelHost::new(
@@ -157,7 +162,7 @@ impl Agent {
                 clock: options.clock,
                 verifier: Locked::new(verifier),
                 files,
-                inputs: Arc::new(Inputs::new(config.input_limits)),
+                inputs: Arc::new(Inputs::new(claim.input_limits)),
                 workload,
                 registry,
                 kernel,
@@ -165,6 +170,7 @@ impl Agent {
                 active: Locked::new(now),
                 reaper,
                 reaping,
+                sandbox: claim.sandbox,
                 config,
             }),
         })
@@ -253,7 +259,7 @@ impl Shared {
         let used_inodes = usage.f_files.saturating_sub(usage.f_ffree);
         let milliseconds = |since: Instant| u64::try_from(since.elapsed().as_millis()).unwrap_or(0);
         Ok(Status {
-            sandbox_id: self.config.sandbox,
+            sandbox_id: self.sandbox,
             uptime_ms: milliseconds(self.started),
             idle_ms: milliseconds(self.last_active()),
             input_bytes: self.inputs.total_bytes(),

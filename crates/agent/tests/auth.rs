@@ -564,9 +564,10 @@ async fn an_agent_in_its_next_life_is_obeyed_after_one_more_try() {
     // The same sandbox and keys, another epoch.
     let next = TestAgent::start_with(
         |config| {
-            config.sandbox = first.identity.sandbox;
-            config.installation = first.identity.installation;
-            config.keys = vec![first.identity.key.public()];
+            let claim = config.claim.as_mut().unwrap();
+            claim.sandbox = first.identity.sandbox;
+            claim.installation = first.identity.installation;
+            claim.keys = vec![first.identity.key.public()];
         },
         Default::default(),
     )

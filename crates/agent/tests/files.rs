@@ -90,8 +90,9 @@ async fn names_may_be_any_bytes() {
 async fn what_is_over_the_input_limits_is_refused_and_leaves_nothing() {
     let test = TestAgent::start_with(
         |config| {
-            config.input_limits.file_bytes = 1000;
-            config.input_limits.total_bytes = 1500;
+            let limits = &mut config.claim.as_mut().unwrap().input_limits;
+            limits.file_bytes = 1000;
+            limits.total_bytes = 1500;
         },
         Default::default(),
     )

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).unwrap();
     let config: AgentConfig = serde_json::from_str(&text).unwrap();
-    eprintln!("stand-in agent of {}", config.sandbox);
+    eprintln!("stand-in agent of {}", config.claim.unwrap().sandbox);
     let listener = UnixListener::from(inherited(config.fds.listener));
     let kills = config.fds.oom_events.map(|events| inherited(events.fd));
     listener.set_nonblocking(false).unwrap();

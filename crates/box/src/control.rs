@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use glovebox_protocol::agent_config::AgentIds;
+use glovebox_protocol::agent_config::{AgentIds, Start};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::PublicKey;
@@ -52,11 +52,40 @@ pub enum ToLauncher {
         /// Which one.
         sandbox: SandboxId,
     },
-    /// Say which boxes there are.
+    /// Say which boxes there are. Those that are kept ready for nobody yet are not among them.
     List {
         /// Repeated in the answer.
         id: u64,
     },
+    /// Keep boxes of one kind ready, each with a kernel in it that takes code. They are made one
+    /// after the other, with pauses that leave the processor to people's code.
+    KeepReady {
+        /// Repeated in the answer.
+        id: u64,
+        /// Which kind.
+        kind: BoxKind,
+        /// How many; 0 ends those that are ready.
+        count: u32,
+    },
+    /// Say how many boxes are ready, and how templates do.
+    Measure {
+        /// Repeated in the answer.
+        id: u64,
+    },
+}
+
+/// What boxes have in common that can stand in for each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BoxKind {
+    /// Who may share a template: an organization's id, else a workspace's. Never empty.
+    pub trust_domain: String,
+    /// How the kernel comes into being.
+    pub start: Start,
+    /// Hard limits.
+    pub limits: Limits,
+    /// Layers of the root, topmost first, relative to the data folder.
+    pub layers: Vec<String>,
 }
 
 /// What to make.
@@ -65,14 +94,15 @@ pub enum ToLauncher {
 pub struct BoxSpec {
     /// Which sandbox this is.
     pub sandbox: SandboxId,
+    /// What kind of box. One that is ready is taken, where there is one of this kind.
+    pub kind: BoxKind,
     /// Whose requests the agent obeys.
     pub keys: Vec<PublicKey>,
-    /// Hard limits.
-    pub limits: Limits,
     /// How much may be pushed in.
     pub input_limits: InputLimits,
-    /// Layers of the root, topmost first, relative to the data folder.
-    pub layers: Vec<String>,
+    /// After so many milliseconds without a request or a running program, what runs is ended and
+    /// the workspace kept.
+    pub idle_limit_ms: Option<u64>,
     /// When the box has to be gone, in milliseconds since 1970 (UTC), whatever happens.
     pub hard_deadline_ms: Option<i64>,
     /// Protections that are left out, to see that a check notices. Only in a test build.
@@ -105,6 +135,20 @@ pub enum FromLauncher {
         id: u64,
         /// All of them.
         boxes: Vec<BoxFacts>,
+    },
+    /// The boxes of a kind are being made, or ended.
+    Kept {
+        /// From the request.
+        id: u64,
+    },
+    /// How many boxes are ready, and how templates do.
+    Measured {
+        /// From the request.
+        id: u64,
+        /// One for each kind that is kept ready.
+        pools: Vec<PoolFacts>,
+        /// Every template that lives.
+        templates: Vec<TemplateFacts>,
     },
     /// A request could not be fulfilled; nothing of it is left behind.
     Failed {
@@ -148,8 +192,46 @@ pub struct BoxFacts {
     pub ids: AgentIds,
     /// The host ids that agent and workload have.
     pub host_ids: AgentIds,
+    /// Whether it had been made before it was asked for.
+    pub was_ready: bool,
     /// Microseconds that each step of the making took, in order.
     pub stages_us: Vec<(String, u64)>,
+}
+
+/// The boxes of one kind that are kept ready.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolFacts {
+    /// Which kind.
+    pub kind: BoxKind,
+    /// How many are to be ready.
+    pub wanted: u32,
+    /// How many are.
+    pub ready: u32,
+    /// How many times a box of this kind was asked for and one was ready.
+    pub hits: u64,
+    /// How many times none was.
+    pub misses: u64,
+    /// How many were ended because they had become too old, or their template had.
+    pub aged_out: u64,
+    /// Microseconds that the last one took, from the first step to a kernel that takes code.
+    pub last_refill_us: u64,
+    /// Milliseconds since the oldest one became ready; 0 where there is none.
+    pub oldest_ms: u64,
+}
+
+/// A process that kernels are copied from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TemplateFacts {
+    /// Whose it is.
+    pub trust_domain: String,
+    /// Whether kernels can be copied from it already.
+    pub ready: bool,
+    /// How many kernels were.
+    pub kernels: u64,
+    /// Milliseconds since it was started.
+    pub age_ms: u64,
+    /// Its process id as the host sees it.
+    pub pid: i32,
 }
 
 /// How a box came to an end without being asked to.

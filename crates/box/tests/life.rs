@@ -155,7 +155,7 @@ fn the_end_of_an_agent_is_told_with_its_reason() {
         }
     );
     let mut small = spec();
-    small.limits.workspace_bytes = 1024 * 1024;
+    small.kind.limits.workspace_bytes = 1024 * 1024;
     let facts = launcher.create(small).unwrap();
     order(&facts, r#"{"do":"eat","mib":200}"#);
     assert_eq!(
@@ -271,7 +271,7 @@ fn what_cannot_be_made_is_refused_with_a_reason_and_leaves_nothing() {
     launcher.remove(facts.sandbox);
     for layer in ["../root-test", "/etc", "trees/a:b"] {
         let mut bad = spec();
-        bad.layers[1] = layer.into();
+        bad.kind.layers[1] = layer.into();
         assert_eq!(
             launcher.create(bad).unwrap_err().kind,
             FaultKind::Invalid,
@@ -279,7 +279,7 @@ fn what_cannot_be_made_is_refused_with_a_reason_and_leaves_nothing() {
         );
     }
     let mut missing = spec();
-    missing.layers[1] = "trees/nonesuch".into();
+    missing.kind.layers[1] = "trees/nonesuch".into();
     let fault = launcher.create(missing).unwrap_err();
     assert!(fault.doing.contains("root of the box"), "{fault:?}");
     assert!(fault.fix.is_some(), "{fault:?}");

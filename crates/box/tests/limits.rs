@@ -42,7 +42,7 @@ fn group_file(facts: &BoxFacts, controller: &str, file: &str) -> String {
 #[test]
 fn a_fork_bomb_meets_the_process_limit() {
     let mut wanted = spec();
-    wanted.limits.processes = 20;
+    wanted.kind.limits.processes = 20;
     in_box(wanted, |facts| {
         let ran = python(
             facts,
@@ -64,7 +64,7 @@ import signal; os.kill(-1, signal.SIGKILL)",
 #[test]
 fn memory_runs_out_for_the_workload_alone_and_is_counted() {
     let mut wanted = spec();
-    wanted.limits.memory_bytes = 64 * 1024 * 1024;
+    wanted.kind.limits.memory_bytes = 64 * 1024 * 1024;
     in_box(wanted, |facts| {
         let kills = || order(facts, r#"{"do":"kills"}"#);
         assert!(kills().contains("oom_kill 0"), "{}", kills());
@@ -107,8 +107,8 @@ except OSError as error:
 #[test]
 fn one_process_cannot_take_all_descriptors_nor_write_a_file_too_large() {
     let mut wanted = spec();
-    wanted.limits.open_files = 64;
-    wanted.limits.file_size_bytes = 1024 * 1024;
+    wanted.kind.limits.open_files = 64;
+    wanted.kind.limits.file_size_bytes = 1024 * 1024;
     in_box(wanted, |facts| {
         let ran = python(
             facts,
@@ -132,7 +132,7 @@ except OSError as error:
 #[test]
 fn processor_time_is_held_back() {
     let mut wanted = spec();
-    wanted.limits.cpu_millis = 100;
+    wanted.kind.limits.cpu_millis = 100;
     in_box(wanted, |facts| {
         let ran = python(
             facts,

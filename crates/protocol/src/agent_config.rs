@@ -10,16 +10,13 @@ use crate::sign::PublicKey;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConfig {
-    /// Which sandbox this is; the audience of every signed request.
-    pub sandbox: SandboxId,
-    /// Which installation it belongs to.
-    pub installation: InstallationId,
-    /// The keys whose requests are obeyed: one, or two during a rotation.
-    pub keys: Vec<PublicKey>,
+    /// Whose sandbox this is. `None` in a box that is made in advance: then it comes over the
+    /// launcher's line, once, and until then no request is answered.
+    pub claim: Option<Claim>,
     /// The limits the sandbox was made with; the agent names them in messages.
     pub limits: Limits,
-    /// How much may be pushed in.
-    pub input_limits: InputLimits,
+    /// Where the kernel comes from.
+    pub start: Start,
     /// Which ids agent and workload have.
     pub ids: AgentIds,
     /// The program that turns a fresh process into a sealed workload; see the exec helper of
@@ -29,6 +26,37 @@ pub struct AgentConfig {
     pub python: String,
     /// Descriptors that the agent inherits.
     pub fds: AgentFds,
+}
+
+/// What makes a box somebody's sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Which sandbox this is; the audience of every signed request.
+    pub sandbox: SandboxId,
+    /// Which installation it belongs to.
+    pub installation: InstallationId,
+    /// The keys whose requests are obeyed: one, or two during a rotation.
+    pub keys: Vec<PublicKey>,
+    /// How much may be pushed in.
+    pub input_limits: InputLimits,
+    /// After so many milliseconds without a request or a running program, what runs is ended and
+    /// the workspace kept; never where it is `None`.
+    pub idle_limit_ms: Option<u64>,
+}
+
+/// How a sandbox's kernel comes into being.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// As a copy of a process that has the libraries loaded already and never ran anybody's code.
+    /// All copies of one such process have its address-space layout and its hash seed.
+    #[default]
+    Template,
+    /// By a program start of its own.
+    Fresh,
 }
 
 /// The ids inside a sandbox.
@@ -60,6 +88,9 @@ impl AgentIds {
 pub struct AgentFds {
     /// The listening Unix socket.
     pub listener: i32,
+    /// The line to the launcher, a socket that keeps packets apart; see
+    /// [`crate::launcher_line`]. `None` where there is no launcher.
+    pub launcher: Option<i32>,
     /// The door of the workload's control group, one per hierarchy: a process with one thread
     /// that writes `0` moves itself in. Open for the exec helper, which closes them; empty where
     /// the whole sandbox is one control group.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent_config::Start;
 use crate::ids::ExecutionId;
 
 /// Body of `POST /v1/kernel`: start the kernel. Answered with [`KernelInfo`] when it is ready.
@@ -29,6 +30,9 @@ pub struct KernelInfo {
     pub generation: u32,
     /// Language and its version, such as `python 3.11.2`.
     pub language: String,
+    /// Where the present kernel came from, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Start>,
     /// Why the last kernel is gone, in words, where one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_end: Option<String>,

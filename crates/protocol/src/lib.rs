@@ -14,6 +14,7 @@ pub mod frame;
 pub mod health;
 pub mod ids;
 pub mod kernel;
+pub mod launcher_line;
 pub mod limits;
 pub mod process;
 pub mod sign;

@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use glovebox_box::control::{
-    BoxEnd, BoxFacts, BoxSpec, FaultKind, FromLauncher, LauncherConfig, PodFacts, ToLauncher,
+    BoxEnd, BoxFacts, BoxKind, BoxSpec, FaultKind, FromLauncher, LauncherConfig, PodFacts,
+    ToLauncher,
 };
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_runtime::{
     AgentStream, Capabilities, Capability, Description, Reply, Runtime, RuntimeError, Sandbox,
-    SandboxState, Start, ValidatedSpec,
+    SandboxState, ValidatedSpec,
 };
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
@@ -152,7 +153,6 @@ impl EmbeddedRuntime {
 impl Inner {
     async fn make(&self, spec: ValidatedSpec) -> Result<Sandbox, RuntimeError> {
         let spec = spec.into_inner();
-        let Start::Fresh = spec.start;
         if spec.installation != self.installation {
             return Err(RuntimeError::Invalid(
                 format!(
@@ -166,10 +166,15 @@ impl Inner {
         self.reserve(id, spec.hard_deadline_ms)?;
         let asked = BoxSpec {
             sandbox: id,
+            kind: BoxKind {
+                trust_domain: spec.trust_domain,
+                start: spec.start,
+                limits: spec.limits,
+                layers: self.layers.clone(),
+            },
             keys: spec.keys,
-            limits: spec.limits,
             input_limits: spec.input_limits,
-            layers: self.layers.clone(),
+            idle_limit_ms: spec.idle_limit_ms,
             hard_deadline_ms: spec.hard_deadline_ms,
         };
         match self.ask_for_box(asked).await {

@@ -263,6 +263,8 @@ async fn route(
             FromLauncher::Created { id, .. }
             | FromLauncher::Removed { id }
             | FromLauncher::Listed { id, .. }
+            | FromLauncher::Kept { id }
+            | FromLauncher::Measured { id, .. }
             | FromLauncher::Failed { id, .. } => *id,
         };
         if let Some(answer) = lock(&waiting).answers.remove(&id) {

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use glovebox_agent::{Agent, Options, Spawner};
-use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds};
+use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds, Claim};
 use glovebox_protocol::ids::SandboxId;
 use tempfile::TempDir;
 use tokio::task::AbortHandle;
@@ -77,7 +77,6 @@ impl FakeRuntime {
     }
 
     fn make(&self, spec: SandboxSpec) -> Result<Sandbox, RuntimeError> {
-        let Start::Fresh = spec.start;
         match lock(&self.faults).pop_front() {
             Some(Fault::Exhausted) => {
                 return Err(RuntimeError::Exhausted("a fault was asked for".into()));
@@ -122,11 +121,16 @@ impl FakeRuntime {
         let workspace = tempfile::tempdir()
             .map_err(|source| internal("making a workspace folder", source.into()))?;
         let config = AgentConfig {
-            sandbox: spec.id,
-            installation: spec.installation,
-            keys: spec.keys,
+            claim: Some(Claim {
+                sandbox: spec.id,
+                installation: spec.installation,
+                keys: spec.keys,
+                input_limits: spec.input_limits,
+                idle_limit_ms: spec.idle_limit_ms,
+            }),
             limits: spec.limits,
-            input_limits: spec.input_limits,
+            // There is no launcher to have a template from.
+            start: Start::Fresh,
             ids: AgentIds {
                 agent: AgentIds::WORKLOAD,
                 workload: AgentIds::WORKLOAD,
@@ -135,6 +139,7 @@ impl FakeRuntime {
             python: self.python.to_string_lossy().into_owned(),
             fds: AgentFds {
                 listener: -1,
+                launcher: None,
                 workload_cgroups: Vec::new(),
                 oom_events: None,
             },

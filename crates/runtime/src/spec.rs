@@ -1,18 +1,10 @@
 //! What a sandbox is asked to be.
 
+pub use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::PublicKey;
 use serde::{Deserialize, Serialize};
-
-/// How a sandbox's interpreter comes into being.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Start {
-    /// A program start of its own: its own address-space layout and hash seed.
-    #[default]
-    Fresh,
-}
 
 /// What a sandbox is asked to be. There is no field for a mount, a device, a network or a
 /// privilege, and none will come: they cannot be asked for.
@@ -32,9 +24,13 @@ pub struct SandboxSpec {
     /// Who may share a warm start with whom: an organization's id, else a workspace's. Sandboxes
     /// of different domains never come from one template.
     pub trust_domain: String,
-    /// How the interpreter comes into being.
+    /// How the kernel comes into being.
     #[serde(default)]
     pub start: Start,
+    /// After so many milliseconds without a request or a running program, what runs is ended and
+    /// the workspace kept: the next execute gets a new kernel and is told so. `None`: never.
+    #[serde(default)]
+    pub idle_limit_ms: Option<u64>,
     /// When the sandbox has to be gone, in milliseconds since 1970 (UTC). Fixed at creation.
     pub hard_deadline_ms: Option<i64>,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::event::{Ended, EventBody, Outcome};
 use glovebox_protocol::kernel::{Execute, KernelInfo, KernelState, StartKernel};
 use glovebox_protocol::process::Cancel;
@@ -103,6 +104,7 @@ impl KernelHost {
             state: facts.state,
             generation: facts.generation,
             language: facts.language.clone(),
+            start: (facts.state != KernelState::Absent).then_some(Start::Fresh),
             last_end: facts.last_end.clone(),
         })
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use glovebox_agent::{Agent, Options, Spawner};
 use glovebox_client::{AgentClient, ClientError, Execution, Identity, UnixConnector};
-use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds};
+use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds, Claim, Start};
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::event::{Ended, EventBody};
 use glovebox_protocol::file::FileName;
@@ -34,11 +34,15 @@ pub(crate) struct TestAgent {
 
 pub(crate) fn config(identity: &Identity) -> AgentConfig {
     AgentConfig {
-        sandbox: identity.sandbox,
-        installation: identity.installation,
-        keys: vec![identity.key.public()],
+        claim: Some(Claim {
+            sandbox: identity.sandbox,
+            installation: identity.installation,
+            keys: vec![identity.key.public()],
+            input_limits: InputLimits::default(),
+            idle_limit_ms: None,
+        }),
         limits: Limits::of(ResourceClass::Small),
-        input_limits: InputLimits::default(),
+        start: Start::Fresh,
         ids: AgentIds {
             agent: AgentIds::WORKLOAD,
             workload: AgentIds::WORKLOAD,
@@ -47,6 +51,7 @@ pub(crate) fn config(identity: &Identity) -> AgentConfig {
         python: "python3".into(),
         fds: AgentFds {
             listener: -1,
+            launcher: None,
             workload_cgroups: Vec::new(),
             oom_events: None,
         },

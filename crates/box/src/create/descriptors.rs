@@ -22,6 +22,7 @@ pub(crate) fn numbers(groups: usize, has_oom_events: bool) -> AgentFds {
     let groups = RawFd::try_from(groups).unwrap_or(0);
     AgentFds {
         listener: LISTENER,
+        launcher: None,
         workload_cgroups: (first_group..first_group + groups).collect(),
         oom_events: has_oom_events.then_some(OomEvents { fd: FIRST_FREE }),
     }

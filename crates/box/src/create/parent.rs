@@ -92,7 +92,7 @@ fn try_make(
 ) -> Result<Made, Fault> {
     let mut clock = Stages::start();
     let omissions = surroundings.omissions.with(spec);
-    let layers = check_layers(&spec.layers)?;
+    let layers = check_layers(&spec.kind.layers)?;
     let ids = take_ids(slots, remains, &omissions)?;
     let groups = remains
         .groups
@@ -109,7 +109,7 @@ fn try_make(
     let numbers = descriptors::numbers(doors.len(), oom_events.is_some());
     let plan = Plan {
         ids: ids.inside,
-        limits: spec.limits.clone(),
+        limits: spec.kind.limits.clone(),
         layers,
         own_doors: groups.agent_doors().map_err(in_groups)?,
         config: config_file(surroundings, spec, ids.inside, numbers)?,
@@ -161,7 +161,7 @@ fn make_groups(
     BoxGroups::make(
         &surroundings.pod,
         &spec.sandbox.to_string(),
-        &spec.limits,
+        &spec.kind.limits,
         surroundings.host_cpus,
         omissions,
     )

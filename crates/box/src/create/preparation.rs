@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds};
+use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds, Claim};
 use rustix::fs::{AtFlags, MemfdFlags, Mode, SealFlags, chmodat, fcntl_add_seals, memfd_create};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
@@ -105,11 +105,15 @@ pub(super) fn config_file(
 ) -> Result<OwnedFd, Fault> {
     let doing = "writing the agent's configuration";
     let config = AgentConfig {
-        sandbox: spec.sandbox,
-        installation: surroundings.installation,
-        keys: spec.keys.clone(),
-        limits: spec.limits.clone(),
-        input_limits: spec.input_limits,
+        claim: Some(Claim {
+            sandbox: spec.sandbox,
+            installation: surroundings.installation,
+            keys: spec.keys.clone(),
+            input_limits: spec.input_limits,
+            idle_limit_ms: spec.idle_limit_ms,
+        }),
+        limits: spec.kind.limits.clone(),
+        start: spec.kind.start,
         ids,
         exec_helper: EXEC_HELPER.into(),
         python: PYTHON.into(),

@@ -84,6 +84,7 @@ impl Boxes {
                 agent: host(made.ids.pod.agent),
                 workload: host(made.ids.pod.workload),
             },
+            was_ready: false,
             stages_us: made.stages_us.clone(),
         };
         self.live.insert(

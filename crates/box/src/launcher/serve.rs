@@ -76,6 +76,18 @@ fn answer(text: &[u8], boxes: &mut Boxes) -> FromLauncher {
             let removed = boxes.remove(sandbox);
             (id, removed.map(|()| FromLauncher::Removed { id }))
         }
+        ToLauncher::KeepReady { id, .. } => (
+            id,
+            Err(Fault::invalid("keeping boxes ready", "not built yet")),
+        ),
+        ToLauncher::Measure { id } => (
+            id,
+            Ok(FromLauncher::Measured {
+                id,
+                pools: Vec::new(),
+                templates: Vec::new(),
+            }),
+        ),
         ToLauncher::List { id } => {
             let boxes = boxes.list();
             (id, Ok(FromLauncher::Listed { id, boxes }))

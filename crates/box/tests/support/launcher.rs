@@ -12,10 +12,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use glovebox_box::control::{
-    BoxFacts, BoxSpec, DEFAULT_ROOT_RANGE_START, Fault, FromLauncher, LauncherConfig, PodFacts,
-    ToLauncher,
+    BoxFacts, BoxKind, BoxSpec, DEFAULT_ROOT_RANGE_START, Fault, FromLauncher, LauncherConfig,
+    PodFacts, ToLauncher,
 };
 use glovebox_box::weakness::Weakness;
+use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
@@ -267,15 +268,20 @@ fn run_folder(name: &str) -> TempDir {
 pub(crate) fn spec() -> BoxSpec {
     BoxSpec {
         sandbox: SandboxId::new(),
-        keys: Vec::new(),
-        limits: Limits {
-            memory_bytes: 256 * 1024 * 1024,
-            workspace_bytes: 16 * 1024 * 1024,
-            workspace_inodes: 64,
-            ..Limits::of(ResourceClass::Small)
+        kind: BoxKind {
+            trust_domain: "test".into(),
+            start: Start::Fresh,
+            limits: Limits {
+                memory_bytes: 256 * 1024 * 1024,
+                workspace_bytes: 16 * 1024 * 1024,
+                workspace_inodes: 64,
+                ..Limits::of(ResourceClass::Small)
+            },
+            layers: tree::LAYERS.map(str::to_owned).into(),
         },
+        keys: Vec::new(),
         input_limits: InputLimits::default(),
-        layers: tree::LAYERS.map(str::to_owned).into(),
+        idle_limit_ms: None,
         hard_deadline_ms: None,
         #[cfg(feature = "mutations")]
         mutations: Vec::new(),

@@ -54,6 +54,7 @@ impl Wanted {
             input_limits: InputLimits::default(),
             trust_domain: installation.to_string(),
             start: Start::Fresh,
+            idle_limit_ms: None,
             hard_deadline_ms: Some(deadline.timestamp_millis()),
         };
         let spec = spec.validate().map_err(|error| out_of_range(&error))?;

@@ -91,6 +91,7 @@ impl Subject {
             input_limits: InputLimits::default(),
             trust_domain: "conformance".into(),
             start: Start::Fresh,
+            idle_limit_ms: None,
             hard_deadline_ms: None,
         }
     }

@@ -117,6 +117,7 @@ impl Lab {
             input_limits: InputLimits::default(),
             trust_domain: "escape suite".into(),
             start: Start::Fresh,
+            idle_limit_ms: None,
             hard_deadline_ms: None,
         };
         self.runtime.create(spec.validate()?).await?;
