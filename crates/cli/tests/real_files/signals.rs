@@ -31,6 +31,8 @@ if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         while True: signal.pause()
+    # Or it would say `ready` too.
+    os._exit(0)
 # One write each: `print` writes its newline by itself, which is an event of its own.
 os.write(1, b'ready\\n')
 while signal.sigwait([signal.SIGINT]): os.write(1, b'ouch\\n')
