@@ -54,6 +54,15 @@ impl Limits {
         }
     }
 
+    /// Threads that numerical libraries may start by themselves: one for each CPU.
+    #[must_use]
+    pub const fn library_threads(&self) -> u32 {
+        match self.cpu_millis.div_ceil(1000) {
+            0 => 1,
+            threads => threads,
+        }
+    }
+
     /// Memory limit of the workload's own control group: code and data plus the workspace,
     /// whose pages live in memory.
     #[must_use]

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use glovebox_protocol::agent_config::AgentConfig;
-
-/// The search path of programs.
-const PATH: &str = "/opt/python/bin:/usr/bin:/bin";
+use glovebox_protocol::environment::{MATPLOTLIB_BACKEND, workload_environment};
 
 /// What is said of a workload to the out-of-memory killer where agent and workload share one
 /// control group: take it first.
@@ -56,28 +54,13 @@ pub(crate) struct Launch<'a> {
 
 impl Launcher {
     pub(crate) fn new(config: &AgentConfig, spawner: Spawner, workspace: &Path) -> Self {
-        let threads = config.limits.cpu_millis.div_ceil(1000).max(1).to_string();
-        let fixed = [
-            ("PATH", PATH),
-            ("HOME", "/tmp"),
-            ("USER", "sandbox"),
-            ("LOGNAME", "sandbox"),
-            ("LANG", "C.UTF-8"),
-            ("TZ", "UTC"),
-            ("SHELL", "/bin/bash"),
-            ("PYTHONUNBUFFERED", "1"),
-            ("PYTHONDONTWRITEBYTECODE", "1"),
-            ("MPLCONFIGDIR", "/tmp/.config/matplotlib"),
-            ("XDG_CACHE_HOME", "/tmp/.cache"),
-            ("XDG_CONFIG_HOME", "/tmp/.config"),
-            ("OPENBLAS_NUM_THREADS", &threads),
-            ("OMP_NUM_THREADS", &threads),
-        ];
-        let mut env: BTreeMap<String, String> = fixed
-            .into_iter()
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect();
+        let mut env: BTreeMap<String, String> =
+            workload_environment(config.limits.library_threads())
+                .into_iter()
+                .map(|(name, value)| (name.into(), value))
+                .collect();
         if let Spawner::Direct { env: more } = &spawner {
+            env.remove(MATPLOTLIB_BACKEND);
             env.extend(more.clone());
         }
         Self {
@@ -119,12 +102,8 @@ impl Launcher {
             })
             .stdin(launch.stdin)
             .stdout(launch.stdout)
-            .stderr(launch.stderr);
-        // In the kernel this backend is the way to the inline one.
-        if self.is_sealed() {
-            command.env("MPLBACKEND", "module://glovebox_backend");
-        }
-        command.envs(launch.env);
+            .stderr(launch.stderr)
+            .envs(launch.env);
         command
     }
 }
