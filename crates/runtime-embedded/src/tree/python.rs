@@ -6,7 +6,8 @@ use std::process::Command;
 use serde::Deserialize;
 
 use super::command;
-use super::error::SetupError;
+use super::elf;
+use super::error::{SetupError, file};
 
 /// The versions that the toolbox is locked for, as minor versions of Python 3.
 const MINORS: std::ops::RangeInclusive<u32> = 11..=13;
@@ -68,12 +69,17 @@ impl Python {
 
 /// Finds an interpreter: the given one, or the first usable of `python3`, `python3.13` to
 /// `python3.11` in the folders of `search`, then `/usr/bin/python3`.
+///
+/// One that is whole in its own file goes before one that is spread over a library: every call
+/// within the interpreter is shorter, which shows in each execute.
 pub(crate) fn find(chosen: Option<&Path>, search: &[PathBuf]) -> Result<Python, SetupError> {
     let mut tried = Vec::new();
+    let mut spread = None;
     for candidate in candidates(chosen, search) {
         match probe(&candidate) {
             Ok(python) => match python.refusal() {
-                None => return Ok(python),
+                None if chosen.is_some() || is_whole(&python.executable)? => return Ok(python),
+                None => spread = spread.or(Some(python)),
                 Some(reason) => {
                     tried.push(format!(
                         "{} is {}, {reason}",
@@ -85,7 +91,16 @@ pub(crate) fn find(chosen: Option<&Path>, search: &[PathBuf]) -> Result<Python, 
             Err(error) => tried.push(format!("{}: {error}", candidate.display())),
         }
     }
-    Err(SetupError::NoPython { tried })
+    spread.ok_or(SetupError::NoPython { tried })
+}
+
+/// Whether the interpreter needs no library of its own.
+fn is_whole(executable: &Path) -> Result<bool, SetupError> {
+    let needs = elf::needs(executable).map_err(file("reading what Python is linked with"))?;
+    Ok(needs.is_some_and(|needs| {
+        let mut libraries = needs.libraries.iter();
+        libraries.all(|name| !name.starts_with("libpython"))
+    }))
 }
 
 fn candidates(chosen: Option<&Path>, search: &[PathBuf]) -> Vec<PathBuf> {
@@ -143,6 +158,18 @@ mod tests {
             error.to_string().contains("is CPython 3.9.18, too old"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_chosen_interpreter_is_taken_and_a_whole_one_preferred() {
+        // Every machine with this test has one at least, and what is linked with a library of its
+        // own is taken only where all are.
+        let found = find(None, &[]).unwrap();
+        let whole = is_whole(&found.executable).unwrap();
+        let others = candidates(None, &[]);
+        assert!(whole || others.len() == 1, "{found:?} of {others:?}");
+        let chosen = find(Some(&found.executable), &[]).unwrap();
+        assert_eq!(chosen.executable, found.executable);
     }
 
     #[test]

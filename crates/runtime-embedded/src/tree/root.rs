@@ -13,7 +13,7 @@ use super::store::{FileIdentity, Locked, Store};
 use super::{compile, confined, fonts, interpreter, settle, system, tools, wheels};
 
 /// Raised whenever this code makes another tree of the same ingredients.
-const BUILDER: u32 = 2;
+const BUILDER: u32 = 3;
 
 const RECORD: &str = "root.json";
 
