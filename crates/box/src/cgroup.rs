@@ -8,6 +8,7 @@ pub(crate) mod group;
 pub mod layout;
 pub(crate) mod limits;
 pub(crate) mod pod;
+pub(crate) mod template;
 
 use std::path::{Path, PathBuf};
 

@@ -9,7 +9,7 @@ pub(crate) mod descriptors;
 pub(crate) mod explain;
 pub(crate) mod mounts;
 pub(crate) mod parent;
-mod preparation;
+pub(crate) mod preparation;
 pub(crate) mod privileges;
 pub(crate) mod remains;
 pub(crate) mod report;

@@ -108,6 +108,12 @@ mutations! {
     CoreLimit = "core-limit",
     /// The workload stays in the agent's session.
     Session = "session",
+    /// Copies of a template go on with its generators of random numbers.
+    Reseed = "reseed",
+    /// Kernels are copied from any template, whoever it was started for.
+    TrustDomain = "trust-domain",
+    /// Descriptors of the template stay open in its copies.
+    TemplateDescriptors = "template-descriptors",
 }
 
 /// What is left out.

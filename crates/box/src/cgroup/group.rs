@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 
 use super::layout::{Controller, Version};
-use super::limits::{Role, settings};
+use super::limits::{Role, Setting, settings};
 use super::pod::{PodGroups, enable};
 use super::{CgroupError, files, on};
 use crate::mutation::Omissions;
@@ -25,7 +25,7 @@ const WORK: &str = "work";
 /// Version 1 has one for single threads beside the one for processes. A process with one thread
 /// that goes through it spares the kernel a lock on all processes of the machine, which takes
 /// about 10 ms after a pause.
-const V1_DOOR: &str = "tasks";
+pub(super) const V1_DOOR: &str = "tasks";
 const V2_DOOR: &str = "cgroup.procs";
 
 /// The groups of one box.
@@ -105,24 +105,17 @@ impl BoxGroups {
                 if role != Role::Whole {
                     files::make_folder(&folder).map_err(on("making the control group", &folder))?;
                 }
-                for controller in &tree.controllers {
-                    for setting in settings(
+                let settings = tree.controllers.iter().flat_map(|controller| {
+                    settings(
                         self.version,
                         *controller,
                         role,
                         limits,
                         host_cpus,
                         omissions,
-                    ) {
-                        let path = folder.join(setting.file);
-                        match files::write(&path, &setting.value) {
-                            Err(error)
-                                if setting.optional
-                                    && error.kind() == std::io::ErrorKind::NotFound => {}
-                            other => other.map_err(on("setting", &path))?,
-                        }
-                    }
-                }
+                    )
+                });
+                write_settings(&folder, settings)?;
             }
         }
         Ok(())
@@ -180,6 +173,26 @@ impl BoxGroups {
             .collect()
     }
 
+    /// The ways into the workload's groups for the copy of a template. Version 1 lets a process
+    /// through a door that was opened under the process's id: the template's is the launcher's.
+    ///
+    /// # Errors
+    /// When a way cannot be opened.
+    #[expect(dead_code, reason = "the launcher starts no template yet")]
+    pub(crate) fn template_doors(&self) -> Result<WorkDoors, CgroupError> {
+        match (self.version, self.trees.first()) {
+            (Version::Two, Some(tree)) => {
+                open_folder(&tree.whole.join(WORK), OFlags::RDONLY).map(WorkDoors::Folder)
+            }
+            _ => self
+                .trees
+                .iter()
+                .map(|tree| open_door(&tree.whole.join(WORK).join(V1_DOOR)))
+                .collect::<Result<_, _>>()
+                .map(WorkDoors::Doors),
+        }
+    }
+
     /// The file in which the kernel counts what it has killed in the workload's group because
     /// memory had run out; `None` where memory is not limited.
     ///
@@ -232,6 +245,15 @@ impl BoxGroups {
     }
 }
 
+/// The ways into the workload's groups for a process that has the launcher's id.
+#[derive(Debug)]
+pub(crate) enum WorkDoors {
+    /// One for each hierarchy, open for writing; none where there are no groups.
+    Doors(Vec<OwnedFd>),
+    /// The folder of the one hierarchy.
+    Folder(OwnedFd),
+}
+
 /// A way into the workload's group of one hierarchy.
 #[derive(Debug)]
 pub(crate) enum Door {
@@ -259,12 +281,27 @@ impl Door {
     }
 }
 
-fn open_door(path: &Path) -> Result<OwnedFd, CgroupError> {
+/// Writes what makes a group's limits hold.
+pub(super) fn write_settings(
+    folder: &Path,
+    settings: impl Iterator<Item = Setting>,
+) -> Result<(), CgroupError> {
+    for setting in settings {
+        let path = folder.join(setting.file);
+        match files::write(&path, &setting.value) {
+            Err(error) if setting.optional && error.kind() == std::io::ErrorKind::NotFound => {}
+            other => other.map_err(on("setting", &path))?,
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn open_door(path: &Path) -> Result<OwnedFd, CgroupError> {
     rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| on("opening", path)(error.into()))
 }
 
-fn open_folder(folder: &Path, how: OFlags) -> Result<OwnedFd, CgroupError> {
+pub(super) fn open_folder(folder: &Path, how: OFlags) -> Result<OwnedFd, CgroupError> {
     rustix::fs::open(
         folder,
         how | OFlags::DIRECTORY | OFlags::CLOEXEC,

@@ -24,13 +24,13 @@ const SOCKET_PATH: usize = 107;
 
 /// Where the exec helper and Python lie in a box.
 const EXEC_HELPER: &str = "/opt/glovebox/bin/glovebox-exec";
-const PYTHON: &str = "/opt/python/bin/python3";
+pub(crate) const PYTHON: &str = "/opt/python/bin/python3";
 
 /// The option string of the root mount, from names that the runtime gave.
 ///
 /// # Errors
 /// When a name leaves the data folder, or means something to the kernel's parser.
-pub(super) fn check_layers(layers: &[String]) -> Result<CString, Fault> {
+pub(crate) fn check_layers(layers: &[String]) -> Result<CString, Fault> {
     let doing = "checking the layers of the root";
     if layers.len() < 2 {
         return Err(Fault::invalid(doing, "an overlay needs two layers or more"));

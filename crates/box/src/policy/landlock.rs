@@ -84,6 +84,20 @@ pub(crate) fn restrict_agent() -> Result<(), LandlockError> {
     finish(own_folders(ruleset)?)
 }
 
+/// Cuts a template off from the processes around it: it can trace none that is not a copy of its
+/// own, and signal none. Copies inherit this, so it takes nothing from them that a workload has:
+/// it handles block devices, which nobody in a box can make, and TCP, which no workload has.
+pub(crate) fn restrict_template() -> Result<(), LandlockError> {
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::MakeBlock)
+        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(KNOWN)))
+        .and_then(|ruleset| ruleset.scope(Scope::Signal))
+        .and_then(Ruleset::create)
+        .map_err(LandlockError::Rules)?;
+    finish(ruleset)
+}
+
 fn own_folders(mut ruleset: RulesetCreated) -> Result<RulesetCreated, LandlockError> {
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir;
     ruleset = allow(ruleset, Path::new("/dev"), device)?;

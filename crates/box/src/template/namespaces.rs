@@ -1,0 +1,48 @@
+//! The namespaces of a box, as descriptors through which a process can join them.
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::thread::LinkNameSpaceType;
+
+use crate::control::Fault;
+
+/// Each kind with its name in `/proc`, in the order in which they are handed over.
+pub(crate) const KINDS: [(&str, LinkNameSpaceType); 7] = [
+    ("user", LinkNameSpaceType::User),
+    ("mnt", LinkNameSpaceType::Mount),
+    ("net", LinkNameSpaceType::Network),
+    ("ipc", LinkNameSpaceType::InterProcessCommunication),
+    ("uts", LinkNameSpaceType::HostNameAndNISDomainName),
+    ("cgroup", LinkNameSpaceType::ControlGroup),
+    ("pid", LinkNameSpaceType::ProcessID),
+];
+
+/// All namespaces of one box.
+#[derive(Debug)]
+pub(crate) struct Namespaces(Vec<OwnedFd>);
+
+impl Namespaces {
+    /// Opens those of a box's first process. To be called once it has become the agent: before
+    /// that it is not in all of them yet.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub(crate) fn of(host_pid: i32) -> Result<Self, Fault> {
+        KINDS
+            .iter()
+            .map(|(name, _)| {
+                let path = format!("/proc/{host_pid}/ns/{name}");
+                rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(
+                    |error| Fault::failed(format!("opening the box's {name} namespace"), error),
+                )
+            })
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    /// In the order of [`KINDS`].
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.0.iter().map(|fd| fd.as_fd())
+    }
+}
