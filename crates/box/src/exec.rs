@@ -14,6 +14,8 @@ use std::process::ExitCode;
 pub use arguments::{Arguments, InvalidArguments};
 pub use order::ExecError;
 
+pub use crate::seal::SealError;
+
 /// The helper itself failed.
 pub const FAILED: u8 = 125;
 /// The program is there and cannot be executed.

@@ -14,6 +14,7 @@ pub mod mutation;
 mod policy;
 pub mod prepare;
 pub mod probe;
+mod seal;
 mod sys;
 #[expect(dead_code, reason = "the launcher starts none yet")]
 mod template;

@@ -20,7 +20,6 @@ use super::step::{Failed, InStep as _, Step};
 use super::{counts, mounts, privileges};
 use crate::cgroup::group::Door;
 use crate::mutation::{Mutation, Omissions};
-use crate::policy::landlock::restrict_agent;
 use crate::policy::seccomp::Filters;
 use crate::sys;
 
@@ -127,7 +126,7 @@ fn build_root(plan: &Plan, reporter: &mut Reporter) -> Result<(), Failed> {
     }
     reporter.done(Step::Counts);
     // A new /proc is only allowed while an old one is fully visible.
-    mounts::proc(omissions).step(Step::Proc)?;
+    mounts::proc(plan.ids, omissions).step(Step::Proc)?;
     reporter.done(Step::Proc);
     mounts::pivot(omissions).step(Step::Pivot)?;
     reporter.done(Step::Pivot);
@@ -166,31 +165,8 @@ fn confine(
     // Its number is closed already.
     std::mem::forget(release);
     reporter.done(Step::Descriptors);
-    restrict(&omissions, filters, reporter)?;
+    privileges::restrict(&omissions, filters, |step| reporter.done(step))?;
     reporter.done(Step::Seccomp);
-    Ok(())
-}
-
-/// Rules out new privileges, without which the kernel takes neither rules nor filters; the filter
-/// last, because it ends what can be done to this process from inside.
-fn restrict(
-    omissions: &Omissions,
-    filters: &Filters,
-    reporter: &mut Reporter,
-) -> Result<(), Failed> {
-    if omissions.omits(Mutation::NoNewPrivileges) {
-        return Ok(());
-    }
-    rustix::thread::set_no_new_privs(true).step(Step::NoNewPrivileges)?;
-    reporter.done(Step::NoNewPrivileges);
-    if !omissions.omits(Mutation::LandlockAgent) {
-        restrict_agent().step(Step::Landlock)?;
-    }
-    reporter.done(Step::Landlock);
-    filters.load_answers(omissions).step(Step::Seccomp)?;
-    if !omissions.omits(Mutation::SeccompAgent) {
-        filters.list.load().step(Step::Seccomp)?;
-    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
+use glovebox_protocol::agent_config::AgentIds;
 use glovebox_protocol::limits::Limits;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, Result};
@@ -171,17 +172,23 @@ pub(crate) fn devices(agent: u32, omissions: &Omissions) -> Result<()> {
 }
 
 /// Mounts a `/proc` that shows a process only to those who may trace it, and processes only.
-pub(crate) fn proc(omissions: &Omissions) -> Result<()> {
+///
+/// The agent may see them all, where it has a group of its own: the copy of a template is under
+/// other Landlock rules than the agent, and so is none that it may trace.
+pub(crate) fn proc(ids: AgentIds, omissions: &Omissions) -> Result<()> {
     let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
     if !omissions.omits(Mutation::ProcFlags) {
         flags |= MountFlags::NOEXEC | MountFlags::RDONLY;
     }
     let mut options = Vec::new();
     if !omissions.omits(Mutation::ProcHidepid) {
-        options.push("hidepid=invisible");
+        options.push("hidepid=invisible".to_owned());
+        if ids.are_separate() {
+            options.push(format!("gid={}", ids.agent));
+        }
     }
     if !omissions.omits(Mutation::ProcSubset) {
-        options.push("subset=pid");
+        options.push("subset=pid".to_owned());
     }
     let options = CString::new(options.join(",")).map_err(|_| Errno::INVAL)?;
     let target = target("proc")?;

@@ -14,8 +14,11 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 
+use super::step::{Failed, InStep as _, Step};
 use crate::cgroup::limits::AGENT_PROCESSES;
 use crate::mutation::{Mutation, Omissions};
+use crate::policy::landlock::restrict_agent;
+use crate::policy::seccomp::Filters;
 
 /// The securebits of everything in a box, all of them locked: no id is special, ids change no
 /// capabilities, and none can be raised again.
@@ -75,6 +78,30 @@ pub(crate) fn drop_capabilities(keep: CapabilitySet, omissions: &Omissions) -> R
             inheritable: keep,
         },
     )
+}
+
+/// Puts the agent under its rules: rules out new privileges, without which the kernel takes neither
+/// rules nor filters; the list of calls last, because it ends what can be done to this process
+/// from inside. Says what is done.
+pub(crate) fn restrict(
+    omissions: &Omissions,
+    filters: &Filters,
+    mut done: impl FnMut(Step),
+) -> std::result::Result<(), Failed> {
+    if omissions.omits(Mutation::NoNewPrivileges) {
+        return Ok(());
+    }
+    rustix::thread::set_no_new_privs(true).step(Step::NoNewPrivileges)?;
+    done(Step::NoNewPrivileges);
+    if !omissions.omits(Mutation::LandlockAgent) {
+        restrict_agent().step(Step::Landlock)?;
+    }
+    done(Step::Landlock);
+    filters.load_answers(omissions).step(Step::Seccomp)?;
+    if !omissions.omits(Mutation::SeccompAgent) {
+        filters.list.load().step(Step::Seccomp)?;
+    }
+    Ok(())
 }
 
 /// Empties the bounding set and looks that it is empty.

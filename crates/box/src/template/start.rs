@@ -9,6 +9,7 @@ use std::convert::Infallible;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd as _, OwnedFd};
 
+use glovebox_protocol::agent_config::AgentIds;
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::limits::Limits;
 use rustix::fs::{Mode, OFlags};
@@ -36,6 +37,12 @@ const HOSTNAME: &[u8] = b"glovebox";
 
 /// The template's id in the pod: the launcher's.
 const ID: u32 = 0;
+
+/// Nobody sees more than another in its `/proc`.
+const NO_AGENT: AgentIds = AgentIds {
+    agent: ID,
+    workload: ID,
+};
 
 /// Descriptors are moved up here before they are put in place, so that none is in another's way.
 const ASIDE: i32 = 64;
@@ -99,7 +106,7 @@ fn set_up(layers: &CStr, doors: Vec<OwnedFd>, omissions: &Omissions) -> Result<(
     mounts::tmp(&limits, ID, omissions).step(Step::Tmp)?;
     mounts::devices(ID, omissions).step(Step::Devices)?;
     mounts::shared_memory(&limits, ID, omissions).step(Step::SharedMemory)?;
-    mounts::proc(omissions).step(Step::Proc)?;
+    mounts::proc(NO_AGENT, omissions).step(Step::Proc)?;
     mounts::pivot(omissions).step(Step::Pivot)?;
     rustix::system::sethostname(HOSTNAME).step(Step::Names)?;
     rustix::system::setdomainname(b"").step(Step::Names)?;
