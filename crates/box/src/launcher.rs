@@ -6,20 +6,15 @@
 //! namespace: when it dies, for whatever reason, the kernel ends every box with it.
 
 mod boxes;
-pub(crate) mod ids;
 pub(crate) mod inner;
 mod line;
 pub(crate) mod machine;
 mod outer;
 mod run_folder;
 mod serve;
-pub(crate) mod slots;
-pub(crate) mod subordinate;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-
-pub use subordinate::{Range, SubordinateError};
 
 /// Runs the launcher with what comes after its own name.
 ///

@@ -9,6 +9,7 @@ pub mod control;
 mod create;
 pub mod exec;
 mod fault;
+mod ids;
 pub mod launcher;
 pub mod mutation;
 mod policy;

@@ -22,7 +22,7 @@ use crate::cgroup::group::BoxGroups;
 use crate::cgroup::pod::PodGroups;
 use crate::control::{BoxSpec, Fault};
 use crate::fault::chain;
-use crate::launcher::slots::{BoxIds, Slots};
+use crate::ids::slots::{BoxIds, Slots};
 use crate::mutation::{Mutation, Omissions};
 use crate::policy::seccomp::Filters;
 use crate::sys::clone::{Cloned, SingleThread, clone_process};

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::cgroup::group::BoxGroups;
 use crate::control::Fault;
 use crate::fault::chain;
-use crate::launcher::slots::{Slot, Slots};
+use crate::ids::slots::{Slot, Slots};
 
 /// Parts of a box that outlive its processes.
 #[derive(Debug, Default)]

@@ -9,11 +9,11 @@ use glovebox_protocol::ids::SandboxId;
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use super::ids::PodIds;
 use super::outer::say;
-use super::slots::Slots;
 use crate::control::{BoxEnd, BoxFacts, BoxSpec, Fault};
 use crate::create::parent::{Made, Surroundings, end, make};
+use crate::ids::pod::PodIds;
+use crate::ids::slots::Slots;
 
 /// How long the remains of a box are given to go away.
 const REMOVAL_PATIENCE: Duration = Duration::from_secs(10);

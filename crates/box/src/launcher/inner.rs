@@ -13,15 +13,15 @@ use rustix::process::{
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use super::boxes::Boxes;
-use super::ids::PodIds;
 use super::line::Line;
 use super::outer::say;
-use super::slots::Slots;
 use crate::cgroup::pod::PodGroups;
 use crate::control::{Fault, FromLauncher, PodFacts};
 use crate::create::counts;
 use crate::create::mounts::cut_off;
 use crate::create::parent::Surroundings;
+use crate::ids::pod::PodIds;
+use crate::ids::slots::Slots;
 use crate::mutation::{Mutation, Omissions};
 use crate::policy::seccomp::Filters;
 use crate::sys::clone::SingleThread;

@@ -13,18 +13,18 @@ use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::WaitIdOptions;
 
-use super::ids::PodIds;
 use super::inner::{self, Inheritance};
 use super::line::Line;
 use super::machine::Machine;
 use super::run_folder::RunFolder;
-use super::slots::Slots;
 use crate::cgroup::layout::Layout;
 use crate::cgroup::pod::{Missing, PodGroups, sweep};
 use crate::control::{Fault, FromLauncher, LauncherConfig, PodFacts};
 use crate::create::mounts::MOUNT_POINT;
 use crate::create::parent::{end, wait_for_exit};
 use crate::fault::chain;
+use crate::ids::pod::PodIds;
+use crate::ids::slots::{self, Slots};
 use crate::mutation::Omissions;
 use crate::sys;
 use crate::sys::clone::{Cloned, SingleThread, clone_process};
@@ -148,7 +148,7 @@ fn prepare_rest(
     owner: Option<(Uid, Gid)>,
     machine: &Machine,
 ) -> Result<(OwnedFd, PodGroups, PodFacts), Fault> {
-    let slots = super::slots::open_file(ids.host_user(1).unwrap_or(0))?;
+    let slots = slots::open_file(ids.host_user(1).unwrap_or(0))?;
     enter_data(&config.data)?;
     let (pod, missing) = make_groups(config, owner)?;
     let weaker = accept(config, machine, missing).inspect_err(|_| {

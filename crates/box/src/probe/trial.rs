@@ -15,7 +15,7 @@ use crate::cgroup::pod::{Missing, PodGroups};
 use crate::control::Fault;
 use crate::create::mounts::cut_off;
 use crate::create::parent::{host_pid, wait_for_exit};
-use crate::launcher::ids::PodIds;
+use crate::ids::pod::PodIds;
 use crate::launcher::machine::Machine;
 use crate::mutation::Omissions;
 use crate::policy::landlock::restrict_workload;

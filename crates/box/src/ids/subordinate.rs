@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 /// Consecutive ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
+pub(crate) struct Range {
     /// The first.
-    pub start: u32,
+    pub(crate) start: u32,
     /// How many.
-    pub count: u32,
+    pub(crate) count: u32,
 }
 
 impl Range {
     /// Whether the two have an id in common.
     #[must_use]
-    pub const fn overlaps(self, other: Self) -> bool {
+    pub(crate) const fn overlaps(self, other: Self) -> bool {
         (self.start as u64) < other.start as u64 + other.count as u64
             && (other.start as u64) < self.start as u64 + self.count as u64
     }
@@ -23,7 +23,7 @@ impl Range {
 /// The files with ranges could not be used.
 #[derive(Debug, thiserror::Error)]
 #[error("reading {}", path.display())]
-pub struct SubordinateError {
+pub(crate) struct SubordinateError {
     path: PathBuf,
     #[source]
     source: std::io::Error,
