@@ -26,6 +26,9 @@ pub enum Capability {
     KeepsWorkspace,
     /// Ending one execution leaves other executions of the sandbox running.
     EndsSingleExecution,
+    /// A kernel can be a copy of a process that has the libraries loaded already; see
+    /// [`Start::Template`](crate::Start::Template).
+    TemplateStart,
     /// A second kernel stands between the code and the host's.
     SecondKernel,
 }

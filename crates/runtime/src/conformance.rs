@@ -1,9 +1,9 @@
 //! What every runtime has to do alike, as tests that each driver runs.
 //!
 //! A driver's test file says how to make its runtime and calls [`conformance_tests!`](crate::conformance_tests),
-//! which makes one test of each check. A check that needs a capability the runtime does not
-//! claim says so on standard error instead; which capabilities a runtime claims is checked by its
-//! own tests.
+//! which makes one test of each check; once for each way of starting a kernel that the runtime
+//! has. A check that needs a capability the runtime does not claim says so on standard error
+//! instead; which capabilities a runtime claims is checked by its own tests.
 
 #![expect(
     clippy::unwrap_used,
@@ -20,15 +20,17 @@ pub mod kernel;
 pub mod lifecycle;
 pub mod limits;
 pub mod processes;
+pub mod starts;
 mod subject;
 
 pub use subject::{Guest, Ran, Subject};
 
-/// Makes one test of every check. `$subject` is an async function that returns a
-/// [`Subject`](crate::conformance::Subject).
+/// Makes one test of every check. `$subject` is a call of an async function that returns a
+/// [`Subject`](crate::conformance::Subject), with its whole path: `crate::subject()`. In a module
+/// of its own, it can stand more than once in a file.
 #[macro_export]
 macro_rules! conformance_tests {
-    ($subject:path) => {
+    ($subject:expr) => {
         $crate::conformance_tests! { @each $subject;
             artifacts: [
                 only_allowed_types_leave,
@@ -94,14 +96,22 @@ macro_rules! conformance_tests {
                 an_execution_nobody_reads_is_ended,
                 loader_variables_are_refused,
             ],
+            starts: [
+                a_kernel_says_how_it_was_started,
+                a_restart_gives_a_kernel_without_a_past,
+                kernels_of_one_trust_domain_have_nothing_in_common,
+                random_values_differ_from_sandbox_to_sandbox,
+                an_idle_sandbox_keeps_its_files_and_says_that_variables_are_gone,
+                a_sandbox_in_use_is_not_idle,
+            ],
         }
     };
-    (@each $subject:path; $($module:ident: [$($check:ident,)*],)*) => {
+    (@each $subject:expr; $($module:ident: [$($check:ident,)*],)*) => {
         $(mod $module {
             $(
                 #[tokio::test]
                 async fn $check() {
-                    let subject = $subject().await;
+                    let subject = $subject.await;
                     $crate::conformance::$module::$check(&subject).await;
                     subject.finish().await;
                 }

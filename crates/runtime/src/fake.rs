@@ -90,6 +90,13 @@ impl FakeRuntime {
             }
             None => {}
         }
+        if spec.start == Start::Template {
+            return Err(RuntimeError::Unsupported {
+                what: "template_start".into(),
+                fix: Some("ask for a fresh start".into()),
+                cause: Some("there is no launcher that could keep a template".into()),
+            });
+        }
         let id = spec.id;
         let mut sandboxes = lock(&self.sandboxes);
         if sandboxes.contains_key(&id) {
@@ -129,8 +136,7 @@ impl FakeRuntime {
                 idle_limit_ms: spec.idle_limit_ms,
             }),
             limits: spec.limits,
-            // There is no launcher to have a template from.
-            start: Start::Fresh,
+            start: spec.start,
             ids: AgentIds {
                 agent: AgentIds::WORKLOAD,
                 workload: AgentIds::WORKLOAD,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use glovebox_protocol::ids::InstallationId;
 use glovebox_runtime::conformance::Subject;
-use glovebox_runtime::{FakeRuntime, Fault, Runtime as _, RuntimeError};
+use glovebox_runtime::{Capability, FakeRuntime, Fault, Runtime as _, RuntimeError, Start};
 
 fn fake() -> FakeRuntime {
     let python = glovebox_testkit::toolbox_python().unwrap();
@@ -27,7 +27,7 @@ async fn subject() -> Subject {
     )
 }
 
-glovebox_runtime::conformance_tests!(crate::subject);
+glovebox_runtime::conformance_tests!(crate::subject());
 
 #[tokio::test]
 async fn a_failure_that_was_asked_for_comes_once_and_leaves_nothing() {
@@ -49,4 +49,18 @@ async fn a_failure_that_was_asked_for_comes_once_and_leaves_nothing() {
     );
     assert!(fake.list().await.unwrap().is_empty());
     assert!(create().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_start_from_a_template_is_refused_because_there_is_none() {
+    let subject = subject().await;
+    assert!(!subject.can(Capability::TemplateStart));
+    let mut spec = subject.spec();
+    spec.start = Start::Template;
+    let refused = subject.runtime.create(spec.validate().unwrap()).await;
+    assert!(
+        matches!(&refused, Err(RuntimeError::Unsupported { what, .. }) if what == "template_start"),
+        "{refused:?}"
+    );
+    assert!(subject.runtime.list().await.unwrap().is_empty());
 }

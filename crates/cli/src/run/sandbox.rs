@@ -53,6 +53,8 @@ impl Wanted {
             limits,
             input_limits: InputLimits::default(),
             trust_domain: installation.to_string(),
+            // A template pays from its second copy on. Here there is one sandbox, and its launcher
+            // ends with it: a kernel of its own is there sooner, and a script needs none.
             start: Start::Fresh,
             idle_limit_ms: None,
             hard_deadline_ms: Some(deadline.timestamp_millis()),

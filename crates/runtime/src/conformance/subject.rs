@@ -26,20 +26,29 @@ pub struct Subject {
     pub runtime: Arc<dyn Runtime>,
     pub installation: InstallationId,
     pub key: Arc<SigningKey>,
+    pub start: Start,
     python: Argument,
     finish: Option<Finish>,
 }
 
 impl Subject {
-    /// A subject whose sandboxes have their Python at `python`.
+    /// A subject whose sandboxes have their Python at `python`, and whose kernels start afresh.
     pub fn new(runtime: Arc<dyn Runtime>, installation: InstallationId, python: &str) -> Self {
         Self {
             runtime,
             installation,
             key: Arc::new(SigningKey::generate().unwrap()),
+            start: Start::Fresh,
             python: python.into(),
             finish: None,
         }
+    }
+
+    /// Says how kernels start.
+    #[must_use]
+    pub const fn starting(mut self, start: Start) -> Self {
+        self.start = start;
+        self
     }
 
     /// Says what to do after the checks.
@@ -90,7 +99,7 @@ impl Subject {
             limits: Limits::of(ResourceClass::Small),
             input_limits: InputLimits::default(),
             trust_domain: "conformance".into(),
-            start: Start::Fresh,
+            start: self.start,
             idle_limit_ms: None,
             hard_deadline_ms: None,
         }

@@ -1,0 +1,33 @@
+//! What a failure of the launcher, or of the line to it, is to whoever asked.
+
+use glovebox_box::control::FaultKind;
+use glovebox_runtime::RuntimeError;
+
+use crate::link::LinkError;
+
+pub(super) fn from_link(doing: &str, error: LinkError) -> RuntimeError {
+    match error {
+        LinkError::Fault(fault) => {
+            let fix = fault.fix.clone();
+            match &fault.kind {
+                FaultKind::Weaker { weakness } => RuntimeError::Unsupported {
+                    what: weakness.name().into(),
+                    fix,
+                    cause: Some(Box::new(fault)),
+                },
+                FaultKind::Exhausted => RuntimeError::Exhausted(Box::new(fault)),
+                FaultKind::Invalid => RuntimeError::Invalid(Box::new(fault)),
+                FaultKind::Failed => RuntimeError::Unavailable {
+                    doing: doing.into(),
+                    fix,
+                    cause: Box::new(fault),
+                },
+            }
+        }
+        other => RuntimeError::Unavailable {
+            doing: doing.into(),
+            fix: None,
+            cause: Box::new(other),
+        },
+    }
+}

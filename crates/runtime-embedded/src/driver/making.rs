@@ -1,0 +1,220 @@
+//! A sandbox from the request until its agent answers.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use glovebox_box::control::{BoxFacts, BoxKind, BoxSpec, FromLauncher, ToLauncher};
+use glovebox_protocol::ids::{InstallationId, SandboxId};
+use glovebox_runtime::{AgentStream, RuntimeError, Sandbox, SandboxState, ValidatedSpec};
+use tokio::net::UnixStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::failure::from_link;
+use super::table::Table;
+use crate::link::{Link, LinkError};
+
+/// How long an agent may take to its first answer.
+const START_PATIENCE: Duration = Duration::from_secs(90);
+
+/// What a call needs that may outlive whoever made it.
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) link: Link,
+    pub(super) table: Table,
+    pub(super) layers: Vec<String>,
+    pub(super) installation: InstallationId,
+}
+
+impl Inner {
+    async fn make(&self, spec: ValidatedSpec) -> Result<Sandbox, RuntimeError> {
+        let spec = spec.into_inner();
+        if spec.installation != self.installation {
+            return Err(RuntimeError::Invalid(
+                format!(
+                    "the sandbox is of installation {}, this runtime of {}",
+                    spec.installation, self.installation
+                )
+                .into(),
+            ));
+        }
+        let id = spec.id;
+        self.table.reserve(id, spec.hard_deadline_ms)?;
+        let asked = BoxSpec {
+            sandbox: id,
+            kind: BoxKind {
+                trust_domain: spec.trust_domain,
+                start: spec.start,
+                limits: spec.limits,
+                layers: self.layers.clone(),
+            },
+            keys: spec.keys,
+            input_limits: spec.input_limits,
+            idle_limit_ms: spec.idle_limit_ms,
+            hard_deadline_ms: spec.hard_deadline_ms,
+        };
+        let was_ready = match self.ask_for_box(asked).await {
+            Ok(facts) => {
+                self.table.made(id, facts.socket);
+                facts.was_ready
+            }
+            Err(error) => {
+                self.table.forget(id);
+                return Err(from_link(&format!("making the sandbox {id}"), error));
+            }
+        };
+        // The kernel in a box that was ready took code before the box was given away, so its agent
+        // runs; and the agent heard whose box it is before it looks at its first request.
+        if !was_ready {
+            self.until_ready(id).await?;
+        }
+        Ok(Sandbox {
+            id,
+            state: SandboxState::Running,
+            hard_deadline_ms: spec.hard_deadline_ms,
+        })
+    }
+
+    async fn ask_for_box(&self, spec: BoxSpec) -> Result<BoxFacts, LinkError> {
+        let answer = self
+            .link
+            .ask(|id| ToLauncher::Create {
+                id,
+                spec: Box::new(spec),
+            })
+            .await?;
+        match answer {
+            FromLauncher::Created { facts, .. } => Ok(facts),
+            _ => Err(LinkError::Mismatched),
+        }
+    }
+
+    /// Waits for the agent's first answer; a sandbox that gives none is removed again.
+    async fn until_ready(&self, id: SandboxId) -> Result<(), RuntimeError> {
+        let answered = async {
+            let stream = self.open(id).await?;
+            match timeout(START_PATIENCE, glovebox_runtime::agent_answers(stream)).await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(cause)) => Err(self.not_ready(id, cause)),
+                Err(elapsed) => Err(self.not_ready(id, elapsed.into())),
+            }
+        };
+        let Err(error) = answered.await else {
+            return Ok(());
+        };
+        // What went wrong first is what has to be known; a sandbox that cannot be removed now
+        // goes with the launcher.
+        let _ = self.take_down(id).await;
+        Err(error)
+    }
+
+    fn not_ready(&self, id: SandboxId, cause: glovebox_runtime::Cause) -> RuntimeError {
+        RuntimeError::Unavailable {
+            doing: match self.table.end_reason(id) {
+                Some(reason) => format!("waiting for the agent of sandbox {id}: {reason}"),
+                None => format!("waiting for the agent of sandbox {id}"),
+            },
+            fix: None,
+            cause,
+        }
+    }
+
+    pub(super) async fn open(&self, id: SandboxId) -> Result<Box<dyn AgentStream>, RuntimeError> {
+        let socket = self.table.socket(id)?;
+        let stream = UnixStream::connect(&socket)
+            .await
+            .map_err(|source| match source.kind() {
+                // It has ended a moment ago; the launcher is about to say so.
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused => RuntimeError::NotFound {
+                    id,
+                    reason: Some("it has ended".into()),
+                },
+                _ => RuntimeError::Unavailable {
+                    doing: format!("connecting to the agent of sandbox {id}"),
+                    fix: None,
+                    cause: source.into(),
+                },
+            })?;
+        Ok(Box::new(stream))
+    }
+
+    pub(super) async fn take_down(&self, id: SandboxId) -> Result<(), RuntimeError> {
+        self.end("removing", id).await?;
+        self.table.forget(id);
+        Ok(())
+    }
+
+    pub(super) async fn stop(&self, id: SandboxId) -> Result<(), RuntimeError> {
+        if self.table.is_running(id) {
+            self.end("stopping", id).await?;
+            self.table.mark_ended(id, "it was stopped");
+        }
+        Ok(())
+    }
+
+    async fn end(&self, doing: &str, sandbox: SandboxId) -> Result<(), RuntimeError> {
+        self.link
+            .ask(|id| ToLauncher::Remove { id, sandbox })
+            .await
+            .map(drop)
+            .map_err(|error| from_link(&format!("{doing} the sandbox {sandbox}"), error))
+    }
+}
+
+/// A sandbox that is being made. Dropped before that has ended, it sees to it that the sandbox
+/// does not stay.
+pub(super) struct Making {
+    inner: Arc<Inner>,
+    id: SandboxId,
+    task: Option<JoinHandle<Result<Sandbox, RuntimeError>>>,
+}
+
+impl Making {
+    pub(super) fn start(inner: Arc<Inner>, spec: ValidatedSpec) -> Self {
+        let id = spec.get().id;
+        let made = Arc::clone(&inner);
+        let task = tokio::spawn(async move { made.make(spec).await });
+        Self {
+            inner,
+            id,
+            task: Some(task),
+        }
+    }
+
+    pub(super) async fn ended(mut self) -> Result<Sandbox, RuntimeError> {
+        let Some(task) = self.task.as_mut() else {
+            return Err(RuntimeError::NotFound {
+                id: self.id,
+                reason: None,
+            });
+        };
+        let result = task.await;
+        self.task = None;
+        result.unwrap_or_else(|error| {
+            Err(RuntimeError::Internal {
+                doing: format!("making the sandbox {}", self.id),
+                cause: error.into(),
+            })
+        })
+    }
+}
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        let Some(task) = self.task.take() else {
+            return;
+        };
+        // Without an event loop the program is ending, and the launcher with it.
+        let Ok(event_loop) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let (inner, id) = (Arc::clone(&self.inner), self.id);
+        event_loop.spawn(async move {
+            if matches!(task.await, Ok(Ok(_))) {
+                // If it cannot be removed now, it goes with the launcher.
+                let _ = inner.take_down(id).await;
+            }
+        });
+    }
+}

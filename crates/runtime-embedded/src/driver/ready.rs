@@ -1,0 +1,138 @@
+//! Sandboxes that are made before anybody asks for them, and what the launcher says of them.
+
+use std::time::Duration;
+
+use glovebox_box::control::{BoxKind, PoolFacts, TemplateFacts};
+use glovebox_protocol::limits::Limits;
+use glovebox_runtime::{SandboxSpec, Start};
+
+/// What sandboxes have in common that can stand in for each other: one that is ready is given to
+/// whoever asks for a sandbox of the same kind, whatever its id, keys and deadlines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadyKind {
+    /// Who may share a template with whom; see [`SandboxSpec::trust_domain`].
+    pub trust_domain: String,
+    /// How their kernels come into being.
+    pub start: Start,
+    /// Hard limits.
+    pub limits: Limits,
+}
+
+impl ReadyKind {
+    /// The kind that a sandbox of this spec is of.
+    #[must_use]
+    pub fn of(spec: &SandboxSpec) -> Self {
+        Self {
+            trust_domain: spec.trust_domain.clone(),
+            start: spec.start,
+            limits: spec.limits.clone(),
+        }
+    }
+
+    pub(super) fn on(self, layers: Vec<String>) -> BoxKind {
+        BoxKind {
+            trust_domain: self.trust_domain,
+            start: self.start,
+            limits: self.limits,
+            layers,
+        }
+    }
+}
+
+/// How the sandboxes that are kept ready do, and the templates that kernels are copied from.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Measured {
+    /// One for each kind that is kept ready.
+    pub pools: Vec<Pool>,
+    /// Every template that lives.
+    pub templates: Vec<Template>,
+}
+
+impl Measured {
+    /// The pool of one kind, where such sandboxes are kept ready.
+    #[must_use]
+    pub fn pool(&self, kind: &ReadyKind) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.kind == *kind)
+    }
+
+    /// The template of one trust domain, where there is one that can be copied.
+    #[must_use]
+    pub fn template(&self, trust_domain: &str) -> Option<&Template> {
+        self.templates
+            .iter()
+            .find(|template| template.trust_domain == trust_domain && template.is_ready)
+    }
+}
+
+/// The sandboxes of one kind that are kept ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    /// Which kind.
+    pub kind: ReadyKind,
+    /// How many are to be ready.
+    pub wanted: u32,
+    /// How many are.
+    pub ready: u32,
+    /// How often one was asked for and there was one.
+    pub hits: u64,
+    /// How often there was none, and one was made.
+    pub misses: u64,
+    /// How many were ended unused because they, or their template, had become too old.
+    pub aged_out: u64,
+    /// How long the last one took to make, up to a kernel that takes code.
+    pub last_refill: Duration,
+    /// How long the oldest one has been ready; zero where there is none.
+    pub oldest: Duration,
+}
+
+/// A process that kernels are copied from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    /// Whose it is.
+    pub trust_domain: String,
+    /// Whether kernels can be copied from it already.
+    pub is_ready: bool,
+    /// How many were.
+    pub kernels: u64,
+    /// How long ago it was started.
+    pub age: Duration,
+    /// Its process id on this machine.
+    pub pid: i32,
+}
+
+impl From<PoolFacts> for Pool {
+    fn from(facts: PoolFacts) -> Self {
+        let BoxKind {
+            trust_domain,
+            start,
+            limits,
+            layers: _,
+        } = facts.kind;
+        Self {
+            kind: ReadyKind {
+                trust_domain,
+                start,
+                limits,
+            },
+            wanted: facts.wanted,
+            ready: facts.ready,
+            hits: facts.hits,
+            misses: facts.misses,
+            aged_out: facts.aged_out,
+            last_refill: Duration::from_micros(facts.last_refill_us),
+            oldest: Duration::from_millis(facts.oldest_ms),
+        }
+    }
+}
+
+impl From<TemplateFacts> for Template {
+    fn from(facts: TemplateFacts) -> Self {
+        Self {
+            trust_domain: facts.trust_domain,
+            is_ready: facts.ready,
+            kernels: facts.kernels,
+            age: Duration::from_millis(facts.age_ms),
+            pid: facts.pid,
+        }
+    }
+}
