@@ -1,5 +1,7 @@
 //! A runtime on the test data, with the programs of this build.
 
+use std::path::PathBuf;
+
 use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_protocol::ids::InstallationId;
 use glovebox_runtime_embedded::Options;
@@ -26,10 +28,20 @@ pub(crate) fn options() -> Options {
     Options {
         launcher: program("glovebox-launcher").unwrap(),
         data,
-        run: "/run/glovebox-test".into(),
+        run: run_folder(),
         layers: trees.layers,
         installation: InstallationId::new(),
         root_range_start: DEFAULT_ROOT_RANGE_START,
         accept_weaker: Vec::new(),
+    }
+}
+
+/// A folder for sockets that is nobody else's, with a short path.
+fn run_folder() -> PathBuf {
+    let uid = rustix::process::geteuid();
+    if uid.is_root() {
+        "/run/glovebox-test".into()
+    } else {
+        format!("/tmp/glovebox-test-{}", uid.as_raw()).into()
     }
 }
