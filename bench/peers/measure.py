@@ -1,6 +1,6 @@
 """Measures one goal on a jupyter-kernel-gateway and prints the figures as one JSON document.
 
-    measure.py GOAL RUNS
+    measure.py GOAL RUNS [CODE]
 
 `{"peer": "jupyter-kernel-gateway 3.0.1", "figures": {NAME: [sample, …]}}`; which statistic of
 the samples is wanted is for the reader to say.
@@ -47,6 +47,25 @@ def start(runs):
                 samples.append(milliseconds(create))
                 made[0].close()
     return {"bare_ms": bare, "libraries_ms": libraries}
+
+
+def first_result(runs, code):
+    """Create a kernel until the end of its first code."""
+    with Gateway() as server:
+        warm = Kernel(server)
+        warm.run(code)
+        warm.close()
+        samples = []
+        for _ in range(runs):
+            made = []
+
+            def create(made=made):
+                made.append(Kernel(server))
+                made[0].run(code)
+
+            samples.append(milliseconds(create))
+            made[0].close()
+    return {"first_result_ms": samples}
 
 
 def round_trip(runs):
@@ -195,6 +214,7 @@ def death(runs):
 
 
 GOALS = {
+    "first_result": first_result,
     "start": start,
     "round_trip": round_trip,
     "memory": memory,
@@ -205,5 +225,5 @@ GOALS = {
 
 
 if __name__ == "__main__":
-    goal, count = sys.argv[1], int(sys.argv[2])
-    json.dump({"peer": gateway.name(), "figures": GOALS[goal](count)}, sys.stdout)
+    goal, count, *code = sys.argv[1:]
+    json.dump({"peer": gateway.name(), "figures": GOALS[goal](int(count), *code)}, sys.stdout)

@@ -90,7 +90,18 @@ impl Figure {
         (worse > 0.0).then(|| better / worse)
     }
 
-    fn cells(&self) -> [String; 7] {
+    /// The goal that it belongs to.
+    pub(crate) const fn goal(&self) -> &'static str {
+        self.goal
+    }
+
+    /// What it was measured beside, with its version.
+    pub(crate) fn peer(&self) -> Option<&str> {
+        self.peer.as_deref()
+    }
+
+    /// Its name, value, goal, whether that is met, ratio, runs and peer, as [`TITLES`] has them.
+    pub(crate) fn cells(&self) -> [String; 7] {
         let bound = match self.bound {
             Some(Bound::AtMost(bound)) => format!("≤ {}", short(bound)),
             Some(Bound::AtLeast(bound)) => format!("≥ {}", short(bound)),
@@ -119,10 +130,12 @@ impl Figure {
     }
 }
 
+/// What stands above the columns of a table of figures.
+pub(crate) const TITLES: [&str; 7] = ["figure", "value", "goal", "met", "ratio", "runs", "peer"];
+
 /// All figures as a table. The ratio says how many times better than the peer we are.
 pub(crate) fn table(figures: &[Figure]) -> String {
-    let titles = ["figure", "value", "goal", "met", "ratio", "runs", "peer"].map(String::from);
-    let rows: Vec<_> = std::iter::once(titles)
+    let rows: Vec<_> = std::iter::once(TITLES.map(String::from))
         .chain(figures.iter().map(Figure::cells))
         .collect();
     let mut text = String::new();

@@ -2,6 +2,8 @@
 
 mod deaths;
 mod files;
+mod first_result;
+mod many;
 mod memory;
 mod output;
 mod rate;
@@ -41,18 +43,20 @@ pub(crate) async fn measure(
     mut begins: impl FnMut(&str),
 ) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for goal in ["G2", "G3", "G4", "G5", "G6", "G7", "G10"] {
+    for goal in ["G1", "G2", "G3", "G4", "G5", "G6", "G7", "G9", "G10"] {
         if !only.is_empty() && !only.iter().any(|wanted| wanted == goal) {
             continue;
         }
         begins(goal);
         let taken = match goal {
+            "G1" => first_result::measure(stage, peers, repeats).await,
             "G2" => start::measure(stage, peers, repeats).await,
             "G3" => round_trip::measure(stage, peers, repeats).await,
             "G4" => memory::measure(stage, peers, repeats).await,
             "G5" => rate::measure(stage, repeats).await,
             "G6" => files::measure(stage, peers, repeats).await,
             "G7" => output::measure(stage, peers, repeats).await,
+            "G9" => many::measure(stage, repeats).await,
             _ => deaths::measure(stage, peers, repeats).await,
         };
         figures.extend(taken.with_context(|| format!("measuring {goal}"))?);

@@ -1,6 +1,7 @@
-//! What a sandbox looks like from outside: its processes, found by their control group, and the
+//! What sandboxes look like from outside: their processes, found by their control group, and the
 //! memory of each.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -13,19 +14,12 @@ const BYTES_PER_MIB: f64 = 1024.0 * 1024.0;
 /// What a sandbox occupies at one moment, in MiB.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Memory {
-    /// The agent's proportional share.
-    pub(crate) agent_share_mib: f64,
-    /// The proportional shares of everything else that runs in it.
-    pub(crate) workload_share_mib: f64,
+    /// What the agent has for itself alone.
+    pub(crate) agent_private_mib: f64,
     /// What Linux keeps for it: page tables, stacks, sockets, mounts.
-    pub(crate) kernel_mib: f64,
-}
-
-impl Memory {
-    /// All of it.
-    pub(crate) fn total_mib(&self) -> f64 {
-        self.agent_share_mib + self.workload_share_mib + self.kernel_mib
-    }
+    pub(crate) kernel_side_mib: f64,
+    /// All that is charged to it, the kernel side included.
+    pub(crate) charged_mib: f64,
 }
 
 /// The memory of a sandbox.
@@ -33,20 +27,46 @@ impl Memory {
 /// # Errors
 /// When it is not there, or cannot be looked into.
 pub(crate) fn memory(sandbox: SandboxId) -> Result<Memory> {
-    let mut memory = Memory {
-        agent_share_mib: 0.0,
-        workload_share_mib: 0.0,
-        kernel_mib: kernel_mib(sandbox)?,
-    };
-    for process in processes(sandbox)? {
-        let share = share_kib(&process)? / KIB_PER_MIB;
-        if is_agent(&process) {
-            memory.agent_share_mib += share;
-        } else {
-            memory.workload_share_mib += share;
+    let agent = agent(sandbox)?;
+    let group = Group::of(sandbox, &agent)?;
+    Ok(Memory {
+        agent_private_mib: private_kib(&agent)? / KIB_PER_MIB,
+        kernel_side_mib: group.kernel_side_mib()?,
+        charged_mib: group.charged_mib()?,
+    })
+}
+
+/// The proportional shares of everything that this program has started, launcher, template and
+/// boxes, itself left out. In such a sum every page counts once.
+///
+/// # Errors
+/// When the processes cannot be listed.
+pub(crate) fn all_shares_mib() -> Result<f64> {
+    let mut children: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in fs_err::read_dir("/proc")? {
+        let path = entry?.path();
+        // What cannot be read has ended by now, or is no process.
+        if let (Some(pid), Some(parent)) = (name(&path), parent(&path)) {
+            children.entry(parent).or_default().push(pid);
         }
     }
-    Ok(memory)
+    let mut waiting = vec![std::process::id().to_string()];
+    let mut kib = 0.0;
+    while let Some(pid) = waiting.pop() {
+        for child in children.remove(&pid).unwrap_or_default() {
+            kib += share_kib(&Path::new("/proc").join(&child)).unwrap_or(0.0);
+            waiting.push(child);
+        }
+    }
+    Ok(kib / KIB_PER_MIB)
+}
+
+/// All that a process has in memory, however many share it, in MiB.
+///
+/// # Errors
+/// When it is not there.
+pub(crate) fn resident_mib(pid: i32) -> Result<f64> {
+    Ok(field_kib(&PathBuf::from(format!("/proc/{pid}/status")), "VmRSS:")? / KIB_PER_MIB)
 }
 
 /// The most memory that the agent of a sandbox has had so far, in MiB.
@@ -54,29 +74,31 @@ pub(crate) fn memory(sandbox: SandboxId) -> Result<Memory> {
 /// # Errors
 /// When it is not there.
 pub(crate) fn agent_peak_mib(sandbox: SandboxId) -> Result<f64> {
-    let agent = processes(sandbox)?
-        .into_iter()
-        .find(|process| is_agent(process))
-        .with_context(|| format!("there is no agent of the sandbox {sandbox}"))?;
-    Ok(field_kib(&agent.join("status"), "VmHWM:")? / KIB_PER_MIB)
+    Ok(field_kib(&agent(sandbox)?.join("status"), "VmHWM:")? / KIB_PER_MIB)
 }
 
-/// The folders in `/proc` of all processes of a sandbox.
-fn processes(sandbox: SandboxId) -> Result<Vec<PathBuf>> {
-    let name = sandbox.to_string();
-    let mut found = Vec::new();
+/// The folder in `/proc` of a sandbox's agent.
+fn agent(sandbox: SandboxId) -> Result<PathBuf> {
+    let id = sandbox.to_string();
     for entry in fs_err::read_dir("/proc")? {
         let path = entry?.path();
-        // What cannot be read has ended by now, or is no process.
-        if fs_err::read_to_string(path.join("cgroup")).is_ok_and(|groups| groups.contains(&name)) {
-            found.push(path);
+        let read = |file: &str| fs_err::read_to_string(path.join(file)).unwrap_or_default();
+        if read("comm").trim_end() == AGENT && read("cgroup").contains(&id) {
+            return Ok(path);
         }
     }
-    Ok(found)
+    anyhow::bail!("there is no agent of the sandbox {sandbox}")
 }
 
-fn is_agent(process: &Path) -> bool {
-    fs_err::read_to_string(process.join("comm")).is_ok_and(|name| name.trim_end() == AGENT)
+fn name(path: &Path) -> Option<String> {
+    Some(path.file_name()?.to_str()?.to_owned())
+}
+
+fn parent(process: &Path) -> Option<String> {
+    let stat = fs_err::read_to_string(process.join("stat")).ok()?;
+    // The name before it may hold anything.
+    let after = stat.rsplit_once(')')?.1;
+    after.split_whitespace().nth(1).map(str::to_owned)
 }
 
 /// A process's proportional share. An ordinary user may not look into an agent; then it is all that
@@ -84,6 +106,14 @@ fn is_agent(process: &Path) -> bool {
 fn share_kib(process: &Path) -> Result<f64> {
     field_kib(&process.join("smaps_rollup"), "Pss:")
         .or_else(|_| field_kib(&process.join("status"), "VmRSS:"))
+}
+
+fn private_kib(process: &Path) -> Result<f64> {
+    let rollup = process.join("smaps_rollup");
+    match field_kib(&rollup, "Private_Dirty:") {
+        Ok(dirty) => Ok(dirty + field_kib(&rollup, "Private_Clean:")?),
+        Err(_) => field_kib(&process.join("status"), "VmRSS:"),
+    }
 }
 
 fn field_kib(path: &Path, name: &str) -> Result<f64> {
@@ -99,41 +129,61 @@ fn field_kib(path: &Path, name: &str) -> Result<f64> {
         .with_context(|| format!("{} has no {name}", path.display()))
 }
 
-/// What the memory controller has counted as the kernel's own for the whole sandbox.
-fn kernel_mib(sandbox: SandboxId) -> Result<f64> {
-    let name = sandbox.to_string();
-    let process = processes(sandbox)?
-        .into_iter()
-        .next()
-        .with_context(|| format!("there is no process of the sandbox {sandbox}"))?;
-    let groups = fs_err::read_to_string(process.join("cgroup"))?;
-    let group = groups
-        .lines()
-        .filter_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            Some((parts.next()?, parts.next()?))
+/// The memory control group of a whole sandbox.
+enum Group {
+    /// A folder of version 1.
+    One(PathBuf),
+    /// A folder of version 2.
+    Two(PathBuf),
+}
+
+impl Group {
+    fn of(sandbox: SandboxId, process: &Path) -> Result<Self> {
+        let id = sandbox.to_string();
+        let groups = fs_err::read_to_string(process.join("cgroup"))?;
+        let (controllers, path) = groups
+            .lines()
+            .filter_map(|line| {
+                let mut parts = line.splitn(3, ':').skip(1);
+                Some((parts.next()?, parts.next()?))
+            })
+            .find(|(controllers, path)| {
+                let holds = controllers.split(',').any(|one| one == "memory");
+                path.contains(&id) && (controllers.is_empty() || holds)
+            })
+            .with_context(|| format!("the sandbox {sandbox} is in no memory control group"))?;
+        // Down to the folder of the whole sandbox, which the agent's and the workload's are in.
+        let end = path.find(&id).map_or(path.len(), |at| at + id.len());
+        let path = path[..end].trim_start_matches('/');
+        Ok(if controllers.is_empty() {
+            Self::Two(Path::new("/sys/fs/cgroup").join(path))
+        } else {
+            Self::One(Path::new("/sys/fs/cgroup/memory").join(path))
         })
-        .find(|(controllers, path)| {
-            path.contains(&name)
-                && (controllers.is_empty() || controllers.split(',').any(|one| one == "memory"))
-        })
-        .with_context(|| format!("the sandbox {sandbox} is in no memory control group"))?;
-    // Down to the folder of the whole sandbox, which the agent's and the workload's are in.
-    let end = group
-        .1
-        .find(&name)
-        .map_or(group.1.len(), |at| at + name.len());
-    let path = group.1[..end].trim_start_matches('/');
-    if group.0.is_empty() {
-        let stat = Path::new("/sys/fs/cgroup").join(path).join("memory.stat");
-        return Ok(field_kib(&stat, "kernel ")? / BYTES_PER_MIB);
     }
-    let file = Path::new("/sys/fs/cgroup/memory")
-        .join(path)
-        .join("memory.kmem.usage_in_bytes");
-    let bytes: f64 = fs_err::read_to_string(&file)?
+
+    /// What the memory controller has counted as the kernel's own.
+    fn kernel_side_mib(&self) -> Result<f64> {
+        match self {
+            Self::One(folder) => number_mib(&folder.join("memory.kmem.usage_in_bytes")),
+            Self::Two(folder) => {
+                Ok(field_kib(&folder.join("memory.stat"), "kernel ")? / BYTES_PER_MIB)
+            }
+        }
+    }
+
+    fn charged_mib(&self) -> Result<f64> {
+        match self {
+            Self::One(folder) => number_mib(&folder.join("memory.usage_in_bytes")),
+            Self::Two(folder) => number_mib(&folder.join("memory.current")),
+        }
+    }
+}
+
+fn number_mib(path: &Path) -> Result<f64> {
+    let bytes: f64 = fs_err::read_to_string(path)?
         .trim()
         .parse()
-        .with_context(|| format!("{} holds no number", file.display()))?;
+        .with_context(|| format!("{} holds no number", path.display()))?;
     Ok(bytes / BYTES_PER_MIB)
 }

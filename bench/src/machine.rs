@@ -1,37 +1,113 @@
-//! What the figures were taken on, in words. Figures of two machines cannot be compared.
+//! What the figures were taken on, in words, and what the machine as a whole is doing. Figures of
+//! two machines cannot be compared.
 
 use std::path::Path;
+use std::time::Duration;
 
-/// The machine in one line: processor, how many, memory, kernel, control groups, and how busy it
-/// was with other things.
-pub(crate) fn describe() -> String {
-    let processors = read("/proc/cpuinfo");
-    let model = field(&processors, "model name").unwrap_or("unknown processor");
-    let count = processors
+/// How long is looked at what others do.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// The machine that is measured on.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    processors: String,
+    memory: String,
+    kernel: String,
+    groups: &'static str,
+    user: &'static str,
+    /// How much other programs took of the processors before anything was measured.
+    others: String,
+}
+
+impl Machine {
+    /// Looks at the machine for a second, in which this program does nothing.
+    pub(crate) fn look() -> Self {
+        let processors = read("/proc/cpuinfo");
+        let model = field(&processors, "model name").unwrap_or("unknown processor");
+        let count = processors
+            .lines()
+            .filter(|line| line.starts_with("processor"))
+            .count();
+        let version_two = Path::new("/sys/fs/cgroup/cgroup.controllers").exists();
+        let is_root = rustix::process::geteuid().is_root();
+        Self {
+            processors: format!("{count} × {model}"),
+            memory: format!("{:.0} GiB", meminfo_mib(&["MemTotal"]) / 1024.0),
+            kernel: format!("Linux {}", read("/proc/sys/kernel/osrelease").trim()),
+            groups: if version_two {
+                "version 2"
+            } else {
+                "version 1"
+            },
+            user: if is_root { "root" } else { "an ordinary user" },
+            others: format!("{:.0} % of the processors", others_percent(count)),
+        }
+    }
+
+    /// What there is to say, each with its title.
+    pub(crate) fn rows(&self) -> [(&'static str, &str); 6] {
+        [
+            ("processors", &self.processors),
+            ("memory", &self.memory),
+            ("kernel", &self.kernel),
+            ("control groups", self.groups),
+            ("run as", self.user),
+            ("taken by other programs before the start", &self.others),
+        ]
+    }
+
+    /// The same in one line.
+    pub(crate) fn line(&self) -> String {
+        self.rows()
+            .map(|(title, what)| format!("{title}: {what}"))
+            .join("; ")
+    }
+}
+
+/// How much of the processors is taken while this program does nothing.
+fn others_percent(processors: usize) -> f64 {
+    let (begun, busy) = (std::time::Instant::now(), busy_ms());
+    // Nothing is waited for: the point is that nothing happens.
+    std::thread::park_timeout(QUIET);
+    let passed = begun.elapsed().as_secs_f64() * 1000.0;
+    (busy_ms() - busy) / passed / processors.max(1) as f64 * 100.0
+}
+
+/// Processor time that all programs and the kernel have used since the machine started, in
+/// milliseconds of one processor.
+pub(crate) fn busy_ms() -> f64 {
+    let stat = read("/proc/stat");
+    let fields: Vec<f64> = stat
         .lines()
-        .filter(|line| line.starts_with("processor"))
-        .count();
-    let memory = read("/proc/meminfo");
-    let gib = field(&memory, "MemTotal")
-        .and_then(|text| text.split(' ').next()?.parse::<f64>().ok())
-        .map_or(0.0, |kib| kib / 1024.0 / 1024.0);
-    let kernel = read("/proc/sys/kernel/osrelease");
-    let groups = if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
-        2
-    } else {
-        1
-    };
-    let user = if rustix::process::geteuid().is_root() {
-        "root"
-    } else {
-        "an ordinary user"
-    };
-    let load = read("/proc/loadavg");
-    format!(
-        "{count} × {model}, {gib:.0} GiB, Linux {}, cgroup version {groups}, as {user}; load at the start {}",
-        kernel.trim(),
-        load.split(' ').next().unwrap_or("unknown"),
-    )
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .skip(1)
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    // user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in the first.
+    let ticks: f64 = [0, 1, 2, 5, 6, 7]
+        .iter()
+        .filter_map(|at| fields.get(*at))
+        .sum();
+    ticks * 1000.0 / rustix::param::clock_ticks_per_second() as f64
+}
+
+/// Memory that programs could still get, in MiB.
+pub(crate) fn available_mib() -> f64 {
+    meminfo_mib(&["MemAvailable"])
+}
+
+/// Memory that Linux holds itself and cannot give back at once, in MiB: objects, stacks of
+/// processes, page tables, and what it keeps for each processor.
+pub(crate) fn kernel_memory_mib() -> f64 {
+    meminfo_mib(&["SUnreclaim", "KernelStack", "PageTables", "Percpu"])
+}
+
+fn meminfo_mib(names: &[&str]) -> f64 {
+    let text = read("/proc/meminfo");
+    let kib = |name: &&str| field(&text, name)?.split(' ').next()?.parse::<f64>().ok();
+    names.iter().filter_map(kib).sum::<f64>() / 1024.0
 }
 
 /// Empty where it cannot be read: a description is no reason to fail.

@@ -3,11 +3,13 @@
 //! Started by `bench/run`, which makes what it needs. It asserts on no time: it says which goals
 //! are met, and fails only when something could not be measured.
 
+mod document;
 mod figures;
 mod goals;
 mod inspect;
 mod machine;
 mod peers;
+mod sandbox;
 mod stage;
 mod statistics;
 
@@ -16,7 +18,9 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::Parser;
 
+use document::Origin;
 use goals::Repeats;
+use machine::Machine;
 use peers::Peers;
 use stage::Stage;
 
@@ -44,6 +48,15 @@ struct Arguments {
     /// Where to write the table that is also printed
     #[arg(long)]
     table: PathBuf,
+    /// A document whose marked part is written anew
+    #[arg(long, requires = "date", requires = "commit")]
+    document: Option<PathBuf>,
+    /// The day, for the document
+    #[arg(long)]
+    date: Option<String>,
+    /// The commit that is measured, for the document
+    #[arg(long)]
+    commit: Option<String>,
     /// Few repeats: shows that everything runs
     #[arg(long)]
     short: bool,
@@ -63,7 +76,7 @@ fn main() -> Result<()> {
 }
 
 async fn run(arguments: Arguments) -> Result<()> {
-    let machine = machine::describe();
+    let machine = Machine::look();
     let search = std::env::split_paths(&arguments.search).collect();
     let stage = Stage::open(&arguments.programs, &arguments.data, search).await?;
     let peers = Peers {
@@ -88,9 +101,15 @@ async fn run(arguments: Arguments) -> Result<()> {
     } else {
         "medians unless the name says otherwise"
     };
-    let text = format!("{machine}\n{form}\n\n{}", figures::table(&figures));
+    let table = figures::table(&figures);
+    let text = format!("{}\n{form}\n\n{table}", machine.line());
     fs_err::write(&arguments.table, &text)?;
     say(&mut std::io::stdout(), &text);
+    if let (Some(path), Some(date), Some(commit)) =
+        (arguments.document, arguments.date, arguments.commit)
+    {
+        document::write(&path, &Origin { date, commit }, &machine, &figures)?;
+    }
     Ok(())
 }
 

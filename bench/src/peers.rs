@@ -34,9 +34,22 @@ impl Peers {
     /// # Errors
     /// When the script fails; what it said goes to standard error.
     pub(crate) fn measure(&self, goal: &str, runs: usize) -> Result<Measured> {
+        self.run(goal, &[&runs.to_string()])
+    }
+
+    /// Measures a goal with code of ours.
+    ///
+    /// # Errors
+    /// As for [`Self::measure`].
+    pub(crate) fn measure_code(&self, goal: &str, runs: usize, code: &str) -> Result<Measured> {
+        self.run(goal, &[&runs.to_string(), code])
+    }
+
+    fn run(&self, goal: &str, arguments: &[&str]) -> Result<Measured> {
         let output = Command::new(&self.python)
             .arg(self.scripts.join("measure.py"))
-            .args([goal, &runs.to_string()])
+            .arg(goal)
+            .args(arguments)
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()

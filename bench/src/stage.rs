@@ -2,25 +2,28 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
-use bytes::Bytes;
-use glovebox_client::{AgentClient, ByteStream, Execution, Identity};
+use anyhow::{Context as _, Result, anyhow, ensure};
+use glovebox_client::{AgentClient, ByteStream, Identity};
 use glovebox_protocol::class::ResourceClass;
-use glovebox_protocol::event::{Ended, EventBody, Outcome};
-use glovebox_protocol::file::FileName;
-use glovebox_protocol::ids::{ExecutionId, InstallationId, SandboxId};
-use glovebox_protocol::kernel::Execute;
+use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
-use glovebox_protocol::process::{StartProcess, Stdin};
 use glovebox_protocol::sign::SigningKey;
 use glovebox_runtime::{Runtime as _, SandboxSpec, Start};
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
-use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
+use glovebox_runtime_embedded::{EmbeddedRuntime, Options, Pool, ReadyKind};
 
-/// Nothing that is measured takes longer, in milliseconds.
-const TIME_LIMIT_MS: u64 = 120_000;
+use crate::sandbox::Sandbox;
+
+/// Whose all sandboxes are: they may come from one template.
+const TRUST_DOMAIN: &str = "bench";
+
+/// How long a pool may take to fill.
+const POOL_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often is looked whether it is full.
+const POOL_GLANCE: Duration = Duration::from_millis(5);
 
 /// The first host id of the range that root gives to sandboxes.
 const ROOT_RANGE_START: u32 = 1_879_048_192;
@@ -91,6 +94,12 @@ impl Stage {
         })
     }
 
+    /// Whether agent and workload have ids of their own, which an ordinary user without a range
+    /// cannot give them.
+    pub(crate) fn has_two_ids(&self) -> bool {
+        self.shared.runtime.facts().two_ids
+    }
+
     /// The plain tree with Python and its packages.
     pub(crate) fn root_tree(&self) -> &Path {
         &self.root_tree
@@ -100,32 +109,27 @@ impl Stage {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(crate) async fn create(&self) -> Result<Sandbox> {
-        let unbounded = InputLimits {
-            file_bytes: 1 << 40,
-            total_bytes: 1 << 40,
-        };
-        self.create_with(roomy(), unbounded).await
+    pub(crate) async fn create(&self, start: Start) -> Result<Sandbox> {
+        self.create_within(roomy(), start).await
     }
 
-    /// A sandbox with these limits.
+    /// A sandbox with these limits; files of any size may be pushed into it.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(crate) async fn create_with(
-        &self,
-        limits: Limits,
-        input_limits: InputLimits,
-    ) -> Result<Sandbox> {
+    pub(crate) async fn create_within(&self, limits: Limits, start: Start) -> Result<Sandbox> {
         let id = SandboxId::new();
         let spec = SandboxSpec {
             id,
             installation: self.shared.installation,
             keys: vec![self.shared.key.public()],
             limits,
-            input_limits,
-            trust_domain: "bench".into(),
-            start: Start::Fresh,
+            input_limits: InputLimits {
+                file_bytes: 1 << 40,
+                total_bytes: 1 << 40,
+            },
+            trust_domain: TRUST_DOMAIN.into(),
+            start,
             idle_limit_ms: None,
             hard_deadline_ms: None,
         };
@@ -137,12 +141,58 @@ impl Stage {
         .open())
     }
 
+    /// Keeps so many sandboxes ready that [`Self::create`] with a template takes, and waits until
+    /// they are, or until none is left.
+    ///
+    /// # Errors
+    /// When they do not become ready.
+    pub(crate) async fn keep_ready(&self, count: u32) -> Result<()> {
+        self.shared.runtime.keep_ready(pooled(), count).await?;
+        self.until_ready(count).await
+    }
+
+    /// Waits until as many are ready as are kept.
+    ///
+    /// # Errors
+    /// When they do not become ready.
+    pub(crate) async fn until_ready(&self, count: u32) -> Result<()> {
+        let patience = Instant::now() + POOL_PATIENCE;
+        while self.pool().await?.map_or(0, |pool| pool.ready) != count {
+            ensure!(
+                Instant::now() < patience,
+                "{count} sandboxes did not become ready within {} s",
+                POOL_PATIENCE.as_secs()
+            );
+            tokio::time::sleep_until((Instant::now() + POOL_GLANCE).into()).await;
+        }
+        Ok(())
+    }
+
+    /// What is known of the sandboxes that are kept ready.
+    ///
+    /// # Errors
+    /// When the launcher does not say.
+    pub(crate) async fn pool(&self) -> Result<Option<Pool>> {
+        let measured = self.shared.runtime.measure().await?;
+        Ok(measured.pool(&pooled()).cloned())
+    }
+
+    /// The process id of the template that kernels come from.
+    ///
+    /// # Errors
+    /// When the launcher does not say, or there is none.
+    pub(crate) async fn template(&self) -> Result<i32> {
+        let measured = self.shared.runtime.measure().await?;
+        let template = measured.template(TRUST_DOMAIN);
+        Ok(template.context("there is no template")?.pid)
+    }
+
     /// Ends a sandbox and waits until nothing of it is left.
     ///
     /// # Errors
     /// When something is left.
     pub(crate) async fn remove(&self, sandbox: Sandbox) -> Result<()> {
-        let id = sandbox.place.id;
+        let id = sandbox.id();
         drop(sandbox);
         Ok(self.shared.runtime.remove(id).await?)
     }
@@ -155,6 +205,15 @@ impl Stage {
         let shared =
             Arc::try_unwrap(self.shared).map_err(|_| anyhow!("a sandbox is still in use"))?;
         Ok(shared.runtime.shut_down().await?)
+    }
+}
+
+/// The kind of sandbox that is kept ready.
+fn pooled() -> ReadyKind {
+    ReadyKind {
+        trust_domain: TRUST_DOMAIN.into(),
+        start: Start::Template,
+        limits: roomy(),
     }
 }
 
@@ -171,6 +230,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Which sandbox it is.
+    pub(crate) const fn id(&self) -> SandboxId {
+        self.id
+    }
+
     /// A client with connections of its own, which belong to the runtime that it is used in.
     pub(crate) fn open(self) -> Sandbox {
         let identity = Identity {
@@ -190,173 +254,8 @@ impl Place {
                 Ok(Box::new(stream) as Box<dyn ByteStream>)
             }
         });
-        Sandbox {
-            client,
-            place: self,
-        }
+        Sandbox::new(client, self)
     }
-}
-
-/// One sandbox and a client of its agent.
-pub(crate) struct Sandbox {
-    client: AgentClient,
-    place: Place,
-}
-
-impl Sandbox {
-    /// Which one it is.
-    pub(crate) const fn id(&self) -> SandboxId {
-        self.place.id
-    }
-
-    /// Where it is.
-    pub(crate) fn place(&self) -> Place {
-        self.place.clone()
-    }
-
-    /// Starts `python3 -c CODE`.
-    ///
-    /// # Errors
-    /// When the agent refuses.
-    pub(crate) async fn start_python(&self, code: &str) -> Result<Running> {
-        let start = StartProcess {
-            execution: ExecutionId::new(),
-            argv: ["python3", "-c", code].map(Into::into).into(),
-            env: std::collections::BTreeMap::default(),
-            stdin: Stdin::Empty,
-            time_limit_ms: TIME_LIMIT_MS,
-            output_limit_bytes: None,
-        };
-        Ok(Running(self.client.run(&start).await?))
-    }
-
-    /// Runs code in the kernel, which is started if there is none; gives the bytes that it wrote.
-    ///
-    /// # Errors
-    /// When it does not succeed.
-    pub(crate) async fn execute(&self, code: &str) -> Result<u64> {
-        let mut running = self.start_code(code, TIME_LIMIT_MS).await?;
-        running.finish().await
-    }
-
-    /// Runs code in the kernel under a time limit and gives how it ended.
-    ///
-    /// # Errors
-    /// When it cannot be run.
-    pub(crate) async fn execute_within(&self, code: &str, time_limit_ms: u64) -> Result<Outcome> {
-        let mut running = self.start_code(code, time_limit_ms).await?;
-        Ok(running.read(|_| ()).await?.outcome)
-    }
-
-    /// Runs code in the kernel and gives what it wrote last, at most some bytes, and how it ended.
-    ///
-    /// # Errors
-    /// When it cannot be run.
-    pub(crate) async fn last_words(&self, code: &str) -> Result<(Vec<u8>, Outcome)> {
-        let mut running = self.start_code(code, TIME_LIMIT_MS).await?;
-        let mut said = Vec::new();
-        let ended = running.read(|bytes| said.extend_from_slice(bytes)).await?;
-        Ok((said, ended.outcome))
-    }
-
-    async fn start_code(&self, code: &str, time_limit_ms: u64) -> Result<Running> {
-        let execute = Execute {
-            execution: ExecutionId::new(),
-            code: code.into(),
-            time_limit_ms,
-            output_limit_bytes: u64::MAX,
-            silent: false,
-        };
-        Ok(Running(self.client.execute(&execute).await?))
-    }
-
-    /// Pushes a file in.
-    ///
-    /// # Errors
-    /// When the agent refuses.
-    pub(crate) async fn put(&self, name: &str, bytes: &Bytes) -> Result<()> {
-        self.client.put_bytes(&named(name)?, bytes.clone()).await?;
-        Ok(())
-    }
-
-    /// Fetches a file and gives its length; its bytes go nowhere, as a disk would be measured too.
-    ///
-    /// # Errors
-    /// When the agent refuses, or the hash is wrong.
-    pub(crate) async fn get(&self, name: &str) -> Result<u64> {
-        let got = self
-            .client
-            .get(&named(name)?, &mut tokio::io::sink(), u64::MAX)
-            .await?;
-        Ok(got.bytes)
-    }
-
-    /// Deletes a file.
-    ///
-    /// # Errors
-    /// When the agent refuses.
-    pub(crate) async fn delete(&self, name: &str) -> Result<()> {
-        Ok(self.client.delete(&named(name)?).await?)
-    }
-}
-
-/// Something that runs in a sandbox.
-pub(crate) struct Running(Execution);
-
-impl Running {
-    /// Waits for the first bytes of output.
-    ///
-    /// # Errors
-    /// When it ends without any.
-    pub(crate) async fn first_output(&mut self) -> Result<()> {
-        while let Some(event) = self.0.next().await? {
-            match event {
-                EventBody::Stdout(_) => return Ok(()),
-                EventBody::ExecutionEnded(ended) => bail!("it wrote nothing and {}", ended.outcome),
-                _ => {}
-            }
-        }
-        bail!("it wrote nothing")
-    }
-
-    /// Waits for the end, which has to be a success; gives the bytes that were written.
-    ///
-    /// # Errors
-    /// When it did not succeed, with what it wrote to standard error.
-    pub(crate) async fn finish(&mut self) -> Result<u64> {
-        let mut count = 0;
-        let ended = self.read(|bytes| count += bytes.len() as u64).await?;
-        ensure!(ended.outcome.is_success(), "it {}", ended.outcome);
-        Ok(count)
-    }
-
-    async fn read(&mut self, mut wrote: impl FnMut(&[u8])) -> Result<Ended> {
-        let mut complaint = Vec::new();
-        while let Some(event) = self.0.next().await? {
-            match event {
-                EventBody::Stdout(output) => wrote(&output.0),
-                EventBody::Stderr(output) if complaint.len() < 4096 => {
-                    complaint.extend_from_slice(&output.0)
-                }
-                EventBody::Error { name, value, .. } => {
-                    complaint = format!("{name}: {value}").into_bytes()
-                }
-                EventBody::ExecutionEnded(ended) => {
-                    if let Outcome::Exited { code: 1.. } | Outcome::Raised { .. } = ended.outcome {
-                        bail!("it failed: {}", String::from_utf8_lossy(&complaint));
-                    }
-                    return Ok(ended);
-                }
-                EventBody::Failed(body) => bail!("the agent failed: {}", body.message),
-                _ => {}
-            }
-        }
-        bail!("its events ended before it did")
-    }
-}
-
-fn named(name: &str) -> Result<FileName> {
-    Ok(FileName::from_bytes(name)?)
 }
 
 /// Milliseconds since `begun`.

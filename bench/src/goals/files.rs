@@ -5,6 +5,8 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use bytes::Bytes;
 
+use glovebox_runtime::Start;
+
 use super::Repeats;
 use crate::figures::Figure;
 use crate::inspect;
@@ -21,7 +23,7 @@ const PEER_MB: f64 = 9.437_184;
 
 pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> Result<Vec<Figure>> {
     let gateway = peers.measure("files", repeats.of(1, 3))?;
-    let sandbox = stage.create().await?;
+    let sandbox = stage.create(Start::Template).await?;
     let large = Bytes::from(noise(LARGE));
     let small = large.slice(..MIB);
     let peak_before = inspect::agent_peak_mib(sandbox.id())?;

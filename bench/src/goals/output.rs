@@ -7,11 +7,14 @@ use std::time::Instant;
 
 use anyhow::{Result, anyhow, ensure};
 
+use glovebox_runtime::Start;
+
 use super::{Repeats, round_trip};
 use crate::figures::Figure;
 use crate::inspect;
 use crate::peers::Peers;
-use crate::stage::{Place, Sandbox, Stage};
+use crate::sandbox::Sandbox;
+use crate::stage::{Place, Stage};
 use crate::statistics::Samples;
 
 /// Writes `count` blocks of 100 000 bytes; the peer runs the same.
@@ -28,7 +31,8 @@ fn lines(count: usize) -> String {
 
 pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> Result<Vec<Figure>> {
     let gateway = peers.measure("stdout", repeats.of(1, 5))?;
-    let (loud, other) = (stage.create().await?, stage.create().await?);
+    let loud = stage.create(Start::Template).await?;
+    let other = stage.create(Start::Template).await?;
     loud.execute("1+1").await?;
     other.execute("1+1").await?;
     let peak_before = inspect::agent_peak_mib(loud.id())?;

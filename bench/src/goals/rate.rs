@@ -1,40 +1,114 @@
-//! G5 and G9 as far as they go without a template: how many sandboxes a second can be made,
-//! used and removed. For information; the goals themselves need the template.
+//! G5: how many sandboxes a second can be made, used and removed for as long as one likes, and
+//! whether anything of them stays behind.
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use anyhow::Result;
+use futures_util::future::try_join_all;
+use glovebox_runtime::Start;
+use glovebox_testkit::HostSnapshot;
 
 use super::Repeats;
 use crate::figures::Figure;
+use crate::machine::{busy_ms, kernel_memory_mib};
 use crate::stage::{Stage, milliseconds};
 use crate::statistics::Samples;
 
+/// How many are kept ready, where some are.
+const POOL: u32 = 8;
+
 pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figure>> {
-    let runs = repeats.of(5, 100);
-    let begun = Instant::now();
-    let mut removals = Vec::with_capacity(runs);
-    for _ in 0..runs {
-        let sandbox = stage.create().await?;
-        let mut running = sandbox.start_python("print(1)").await?;
-        running.finish().await?;
-        let ending = Instant::now();
-        stage.remove(sandbox).await?;
-        removals.push(milliseconds(ending));
+    let runs = repeats.of(12, 1000);
+    // Everything that stays for good is there by then.
+    sustained(stage, Start::Template, 2, 4).await?;
+    let (host, memory) = (HostSnapshot::take(&[])?, kernel_memory_mib());
+
+    let mut figures = Vec::new();
+    for at_a_time in [1, 2, 4] {
+        let rate = sustained(stage, Start::Template, at_a_time, runs).await?;
+        let name = format!("agent_{at_a_time}_at_a_time");
+        figures.extend(rate.figures(&name, runs));
     }
-    let used = per_second(runs, begun);
-    let begun = Instant::now();
-    for _ in 0..runs {
-        let sandbox = stage.create().await?;
-        stage.remove(sandbox).await?;
-    }
-    let empty = per_second(runs, begun);
-    Ok(vec![
-        Figure::new("G5", "agent_fresh_create_use_destroy_per_s", used, runs),
-        Figure::new("G5", "agent_create_destroy_per_s", empty, runs),
-        Figure::median("G5", "destroy_ms", &Samples::new(removals)?),
-    ])
+    stage.keep_ready(POOL).await?;
+    let pooled = sustained(stage, Start::Template, 2, runs).await?;
+    figures.extend(pooled.figures("agent_pool_2_at_a_time", runs));
+    stage.keep_ready(0).await?;
+
+    let left = host.changes_until(&HostSnapshot::take(&[])?);
+    let grown = kernel_memory_mib() - memory;
+    let fresh = repeats.of(4, 60);
+    let rate = sustained(stage, Start::Fresh, 2, fresh).await?;
+    figures.extend(rate.figures("agent_fresh_kernel_2_at_a_time", fresh));
+    figures.push(empty(stage, repeats.of(5, 100)).await?);
+    figures.extend([
+        Figure::new("G5", "left_behind_count", left.len() as f64, 4 * runs).at_most(0.0),
+        Figure::new("G5", "linux_memory_grown_mib", grown, 4 * runs),
+    ]);
+    Ok(figures)
 }
-fn per_second(count: usize, begun: Instant) -> f64 {
-    count as f64 / begun.elapsed().as_secs_f64()
+
+/// How fast it went.
+struct Rate {
+    per_second: f64,
+    /// Processor time that one took, of all programs of the machine together.
+    cpu_ms: f64,
+    removals: Samples,
+}
+
+impl Rate {
+    fn figures(&self, name: &str, runs: usize) -> Vec<Figure> {
+        let per_second = format!("{name}_create_use_destroy_per_s");
+        let per_second = Figure::new("G5", &per_second, self.per_second, runs);
+        let has_goal = !name.contains("fresh") && !name.contains("1_at_a_time");
+        vec![
+            if has_goal {
+                per_second.at_least(100.0)
+            } else {
+                per_second
+            },
+            Figure::new("G5", &format!("{name}_cpu_each_ms"), self.cpu_ms, runs),
+            Figure::median("G5", &format!("{name}_destroy_ms"), &self.removals),
+        ]
+    }
+}
+
+/// Creates, prints and removes until `runs` sandboxes were there, some at a time.
+async fn sustained(stage: &Stage, start: Start, at_a_time: usize, runs: usize) -> Result<Rate> {
+    let left = Cell::new(runs);
+    let worker = async || -> Result<Vec<f64>> {
+        let mut removals = Vec::new();
+        while left.get() > 0 {
+            left.set(left.get() - 1);
+            let sandbox = stage.create(start).await?;
+            sandbox.execute("print(1)").await?;
+            let ending = Instant::now();
+            stage.remove(sandbox).await?;
+            removals.push(milliseconds(ending));
+        }
+        Ok(removals)
+    };
+    let (begun, busy) = (Instant::now(), busy_ms());
+    let removals = try_join_all((0..at_a_time).map(|_| worker())).await?;
+    Ok(Rate {
+        per_second: runs as f64 / begun.elapsed().as_secs_f64(),
+        cpu_ms: (busy_ms() - busy) / runs as f64,
+        removals: Samples::new(removals.concat())?,
+    })
+}
+
+/// The same without any use, which shows what the boxes alone cost.
+async fn empty(stage: &Stage, runs: usize) -> Result<Figure> {
+    let begun = Instant::now();
+    for _ in 0..runs {
+        let sandbox = stage.create(Start::Fresh).await?;
+        stage.remove(sandbox).await?;
+    }
+    let per_second = runs as f64 / begun.elapsed().as_secs_f64();
+    Ok(Figure::new(
+        "G5",
+        "agent_create_destroy_per_s",
+        per_second,
+        runs,
+    ))
 }

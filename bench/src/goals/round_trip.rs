@@ -1,30 +1,41 @@
 //! G3: a small execute in a kernel that is there, over a connection that is kept.
 
 use anyhow::Result;
+use glovebox_runtime::Start;
 
 use super::Repeats;
 use crate::figures::Figure;
 use crate::peers::Peers;
-use crate::stage::{Sandbox, Stage, milliseconds};
+use crate::sandbox::Sandbox;
+use crate::stage::{Stage, milliseconds};
 use crate::statistics::Samples;
 
 pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> Result<Vec<Figure>> {
     let gateway = peers.measure("round_trip", repeats.of(20, 300))?;
     let theirs = gateway.samples("execute_ms")?;
-    let sandbox = stage.create().await?;
-    sandbox.execute("1+1").await?;
-    let ours = Samples::new(row(&sandbox, repeats.of(50, 2000)).await?)?;
-    stage.remove(sandbox).await?;
-    Ok(vec![
-        Figure::median("G3", "agent_p50_ms", &ours)
-            .beside(&gateway.peer, theirs.median())
-            .at_most(0.5),
-        Figure::new("G3", "agent_p99_ms", ours.percentile(99), ours.count())
-            .beside(&gateway.peer, theirs.percentile(99))
-            .at_most(ours.median() * 5.0),
-        Figure::new("G3", "agent_max_ms", ours.max(), ours.count())
-            .beside(&gateway.peer, theirs.max()),
-    ])
+    let mut figures = Vec::new();
+    for (name, start) in [
+        ("agent", Start::Template),
+        ("agent_fresh_kernel", Start::Fresh),
+    ] {
+        let sandbox = stage.create(start).await?;
+        // What is made on first use is made by then.
+        row(&sandbox, 20).await?;
+        let ours = Samples::new(row(&sandbox, repeats.of(50, 2000)).await?)?;
+        stage.remove(sandbox).await?;
+        let (p50, p99, runs) = (ours.median(), ours.percentile(99), ours.count());
+        figures.extend([
+            Figure::new("G3", &format!("{name}_p50_ms"), p50, runs)
+                .beside(&gateway.peer, theirs.median())
+                .at_most(0.5),
+            Figure::new("G3", &format!("{name}_p99_ms"), p99, runs)
+                .beside(&gateway.peer, theirs.percentile(99))
+                .at_most(p50 * 5.0),
+            Figure::new("G3", &format!("{name}_max_ms"), ours.max(), runs)
+                .beside(&gateway.peer, theirs.max()),
+        ]);
+    }
+    Ok(figures)
 }
 
 /// Runs `1+1` again and again; the milliseconds of each.

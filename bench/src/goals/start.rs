@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use anyhow::Result;
 
+use glovebox_runtime::Start;
+
 use super::Repeats;
 use crate::figures::Figure;
 use crate::peers::{Bubblewrap, Peers};
@@ -41,7 +43,7 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
     let mut kernel_start = Vec::new();
     for _ in 0..repeats.of(2, 10) {
         let begun = Instant::now();
-        let sandbox = stage.create().await?;
+        let sandbox = stage.create(Start::Fresh).await?;
         sandbox.execute(BARE).await?;
         kernel_start.push(milliseconds(begun));
         stage.remove(sandbox).await?;
@@ -72,7 +74,7 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
 /// Milliseconds until the sandbox answers, and until its first program's first output.
 async fn first_output_ms(stage: &Stage, code: &str) -> Result<(f64, f64)> {
     let begun = Instant::now();
-    let sandbox = stage.create().await?;
+    let sandbox = stage.create(Start::Fresh).await?;
     let created = milliseconds(begun);
     let mut running = sandbox.start_python(code).await?;
     running.first_output().await?;

@@ -1,0 +1,78 @@
+//! G9: a thousand idle sandboxes at once, and whether the last one is made as fast as the first.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use glovebox_runtime::Start;
+
+use super::Repeats;
+use crate::figures::Figure;
+use crate::inspect;
+use crate::machine::available_mib;
+use crate::stage::{Stage, milliseconds};
+use crate::statistics::Samples;
+
+/// How many neighbours stand for the first and for the last.
+const NEIGHBOURS: usize = 25;
+
+pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figure>> {
+    // With one id for all, Linux counts all processes as one user's.
+    let full = if stage.has_two_ids() { 1000 } else { 200 };
+    let count = repeats.of(20, full);
+    let near = NEIGHBOURS.min(count / 4);
+    // The template is not part of what is measured.
+    let warm = stage.create(Start::Template).await?;
+    warm.execute("print(1)").await?;
+    stage.remove(warm).await?;
+
+    let (free, shares) = (available_mib(), inspect::all_shares_mib()?);
+    let (mut creates, mut firsts, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..count {
+        let asked = Instant::now();
+        let sandbox = stage.create(Start::Template).await?;
+        creates.push(milliseconds(asked));
+        sandbox.execute("print(1)").await?;
+        firsts.push(milliseconds(asked));
+        // Nobody keeps a connection to an idle one.
+        places.push(sandbox.place());
+    }
+    let each = |all: f64| all / count as f64;
+    let used = each(free - available_mib());
+    let share = each(inspect::all_shares_mib()? - shares);
+    // They are there, and do what they are asked.
+    let mut answers = Vec::new();
+    for place in places.iter().step_by((count / 20).max(1)) {
+        let sandbox = place.clone().open();
+        let begun = Instant::now();
+        sandbox.execute("1+1").await?;
+        answers.push(milliseconds(begun));
+    }
+    let ending = Instant::now();
+    for place in places {
+        stage.remove(place.open()).await?;
+    }
+    let ended = each(milliseconds(ending));
+
+    let near_first = Samples::new(firsts[..near].to_vec())?.median();
+    let near_last = Samples::new(firsts[count - near..].to_vec())?.median();
+    let creates = Samples::new(creates)?;
+    Ok(vec![
+        Figure::new(
+            "G9",
+            "thousandth_create_ratio",
+            near_last / near_first,
+            count,
+        )
+        .at_most(2.0),
+        Figure::new("G9", "first_ms", near_first, near),
+        Figure::new("G9", "thousandth_ms", near_last, near),
+        Figure::median("G9", "create_ms", &creates),
+        Figure::new("G9", "create_max_ms", creates.max(), count),
+        Figure::median("G9", "execute_among_all_ms", &Samples::new(answers)?),
+        Figure::new("G9", "held_count", count as f64, 1).at_least(count as f64),
+        Figure::new("G9", "share_each_mib", share, count),
+        Figure::new("G9", "used_each_mib", used, count),
+        Figure::new("G9", "used_all_mib", used * count as f64, count),
+        Figure::new("G9", "remove_each_ms", ended, count),
+    ])
+}
