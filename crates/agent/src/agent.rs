@@ -3,24 +3,26 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use glovebox_protocol::agent_config::AgentConfig;
-use glovebox_protocol::health::{Health, Status};
-use glovebox_protocol::sign::{Epoch, NoRandomness, Verifier};
+use glovebox_protocol::agent_config::{AgentConfig, Start};
+use glovebox_protocol::sign::{Epoch, NoRandomness};
 use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixListener;
-use tokio::sync::Semaphore;
-use tokio::task::AbortHandle;
-use tokio::time::sleep_until;
+use tokio::sync::{Semaphore, SetOnce};
+use tokio::time::{Instant, sleep_until};
 
-use crate::error::ApiError;
-use crate::files::{FileThreads, Inputs, ThreadsError};
+use crate::activity::Activity;
+use crate::files::{FileThreads, ThreadsError};
 use crate::http;
-use crate::kernel::KernelHost;
+use crate::kernel::{KernelHost, Parts, Supply};
+use crate::line::Line;
 use crate::lock::Locked;
+use crate::orders;
 use crate::process::{Launcher, OomCounter, Reaper, Registry, Spawner, Workload};
+use crate::shared::Shared;
+use crate::words::{Words, to_standard_error};
 
 /// Most connections at once. Only the runtime can reach the socket, and it needs a handful.
 const MAX_CONNECTIONS: usize = 64;
@@ -39,18 +41,24 @@ pub struct Options {
     pub spawner: Spawner,
     /// The file that counts kills for lack of memory, where there is one.
     pub oom_events: Option<OwnedFd>,
+    /// The agent's end of the line to the launcher, where there is one.
+    pub launcher: Option<OwnedFd>,
     /// Where the time comes from.
     pub clock: Clock,
+    /// Where the few sentences go that the agent has for people.
+    pub words: Words,
 }
 
 impl Options {
-    /// An agent with this workspace, the system's clock and no counter of kills.
+    /// An agent with this workspace and the system's clock, without a counter of kills and
+    /// without a launcher. Its sentences go to the standard error.
     #[must_use]
     pub fn new(workspace: impl Into<PathBuf>, spawner: Spawner) -> Self {
         Self {
             workspace: workspace.into(),
             spawner,
             oom_events: None,
+            launcher: None,
             clock: Arc::new(|| {
                 SystemTime::now()
                     .duration_since(SystemTime::UNIX_EPOCH)
@@ -58,6 +66,7 @@ impl Options {
                     .and_then(|since| i64::try_from(since.as_millis()).ok())
                     .unwrap_or(0)
             }),
+            words: to_standard_error(),
         }
     }
 }
@@ -71,9 +80,12 @@ pub enum StartError {
     /// The threads that touch files could not be made ready.
     #[error("preparing access to files")]
     Files(#[from] ThreadsError),
-    /// It is nobody's.
-    #[error("the configuration names no sandbox")]
+    /// It is nobody's, and nobody could claim it.
+    #[error("the configuration names no sandbox, and there is no launcher that could")]
     Unclaimed,
+    /// The line to the launcher cannot be listened to.
+    #[error("listening to the launcher")]
+    Launcher(#[source] std::io::Error),
     /// Ended children cannot be watched for.
     #[error("watching for ended processes")]
     Reaper(#[source] std::io::Error),
@@ -97,31 +109,6 @@ pub struct Agent {
     shared: Arc<Shared>,
 }
 
-/// What the handlers of requests share.
-pub(crate) struct Shared {
-    pub(crate) config: AgentConfig,
-    pub(crate) sandbox: glovebox_protocol::ids::SandboxId,
-    pub(crate) epoch: Epoch,
-    pub(crate) clock: Clock,
-    pub(crate) verifier: Locked<Verifier>,
-    pub(crate) files: FileThreads,
-    pub(crate) inputs: Arc<Inputs>,
-    pub(crate) workload: Arc<Workload>,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) kernel: Arc<KernelHost>,
-    started: Instant,
-    active: Locked<Instant>,
-    reaper: Arc<Reaper>,
-    reaping: AbortHandle,
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.reaper.kill_all();
-        self.reaping.abort();
-    }
-}
-
 impl Agent {
     /// Puts an agent together. Nothing is served yet. To be called within a Tokio runtime that
     /// has its time and input/output drivers enabled.
@@ -129,51 +116,56 @@ impl Agent {
     /// # Errors
     /// When something that it cannot do without is missing.
     pub fn new(config: AgentConfig, options: Options) -> Result<Self, StartError> {
+        if config.claim.is_none() && options.launcher.is_none() {
+            return Err(StartError::Unclaimed);
+        }
         let sealed = options.spawner.is_sealed();
         let epoch = Epoch::random()?;
         let fs_id = (sealed && config.ids.are_separate()).then_some(config.ids.workload);
         let files = FileThreads::start(&options.workspace, fs_id)?;
+        let line = options.launcher.map(Line::new).transpose();
+        let line = line.map_err(StartError::Launcher)?.map(Arc::new);
         let (reaper, reaping) = Reaper::start(sealed).map_err(StartError::Reaper)?;
-        let launcher = Launcher::new(&config, options.spawner, &options.workspace);
         let workload = Arc::new(Workload::new(
-            launcher,
+            Launcher::new(&config, options.spawner, &options.workspace),
             config.limits.clone(),
             Arc::clone(&reaper),
             OomCounter::new(options.oom_events),
             files.clone(),
         ));
-        let claim = config.claim.clone().ok_or(StartError::Unclaimed)?;
-        let verifier = Verifier::new(
-            claim.installation,
-            claim.sandbox.to_string(),
+        let supply = line
+            .as_ref()
+            .filter(|_| config.start == Start::Template)
+            .map(|line| Arc::new(Supply::new(Arc::clone(line), Arc::clone(&workload))));
+        let activity = Arc::new(Activity::new());
+        let registry = Arc::new(Registry::new(Arc::clone(&activity)));
+        let kernel = Arc::new(KernelHost::new(Parts {
+            workload: Arc::clone(&workload),
+            registry: Arc::clone(&registry),
+            activity: Arc::clone(&activity),
+            python: config.python.clone(),
+            supply: supply.clone(),
+            words: Arc::clone(&options.words),
+        }));
+        let shared = Arc::new(Shared {
+            config,
             epoch,
-            claim.keys,
-        );
-        let registry: Arc<Registry> = Arc::default();
-        let kernel = Arc::new(KernelHost::new(
-            Arc::clone(&workload),
-            Arc::clone(&registry),
-            config.python.clone(),
-        ));
-        let now = Instant::now();
-        Ok(Self {
-            shared: Arc::new(Shared {
-                epoch,
-                clock: options.clock,
-                verifier: Locked::new(verifier),
-                files,
-                inputs: Arc::new(Inputs::new(claim.input_limits)),
-                workload,
-                registry,
-                kernel,
-                started: now,
-                active: Locked::new(now),
-                reaper,
-                reaping,
-                sandbox: claim.sandbox,
-                config,
-            }),
-        })
+            clock: options.clock,
+            words: options.words,
+            claimed: SetOnce::new(),
+            activity,
+            line,
+            supply,
+            files,
+            workload,
+            registry,
+            kernel,
+            started: Instant::now(),
+            reaper,
+            tasks: Locked::new(vec![reaping]),
+        });
+        begin(&shared);
+        Ok(Self { shared })
     }
 
     /// Serves every connection of a listening socket. Returns only when the socket fails.
@@ -221,52 +213,23 @@ impl Agent {
     }
 }
 
+/// Does what needs no request: belongs to somebody, listens to the launcher, takes the kernel that
+/// comes unasked.
+fn begin(shared: &Arc<Shared>) {
+    if let Some(claim) = shared.config.claim.clone() {
+        shared.claim(claim);
+    }
+    if shared.supply.is_some() {
+        shared.prepare_kernel();
+    }
+    if let Some(line) = &shared.line {
+        let listening = orders::listen(Arc::clone(line), Arc::downgrade(shared));
+        shared.keep(tokio::spawn(listening));
+    }
+}
+
 /// Whether a connection could not be taken for want of something that may come back.
 fn is_passing(error: &std::io::Error) -> bool {
     let fatal = [Errno::BADF, Errno::INVAL, Errno::NOTSOCK, Errno::OPNOTSUPP];
     Errno::from_io_error(error).is_some_and(|errno| !fatal.contains(&errno))
-}
-
-impl Shared {
-    /// Notes that something was asked for that counts as use.
-    pub(crate) fn touch(&self) {
-        self.active.with(|active| *active = Instant::now());
-    }
-
-    /// When something was last asked for, or ran.
-    fn last_active(&self) -> Instant {
-        let asked = self.active.with(|active| *active);
-        self.registry
-            .last_active()
-            .map_or(asked, |ran| ran.max(asked))
-    }
-
-    pub(crate) fn health(&self) -> Health {
-        Health {
-            protocol: glovebox_protocol::PROTOCOL_VERSION,
-            epoch: self.epoch,
-        }
-    }
-
-    pub(crate) async fn status(&self) -> Result<Status, ApiError> {
-        let usage = self
-            .files
-            .run(|workspace| workspace.usage())
-            .await?
-            .map_err(|error| ApiError::internal("asking how full the workspace is", &error))?;
-        let blocks = usage.f_blocks.saturating_sub(usage.f_bfree);
-        let used_bytes = blocks.saturating_mul(usage.f_frsize);
-        let used_inodes = usage.f_files.saturating_sub(usage.f_ffree);
-        let milliseconds = |since: Instant| u64::try_from(since.elapsed().as_millis()).unwrap_or(0);
-        Ok(Status {
-            sandbox_id: self.sandbox,
-            uptime_ms: milliseconds(self.started),
-            idle_ms: milliseconds(self.last_active()),
-            input_bytes: self.inputs.total_bytes(),
-            workspace_used_bytes: used_bytes,
-            workspace_used_inodes: used_inodes,
-            oom_kills: self.workload.oom_kills(),
-            processes: self.workload.count().await,
-        })
-    }
 }

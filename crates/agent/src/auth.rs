@@ -9,13 +9,15 @@ use hyper::body::Incoming;
 use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 
-use crate::agent::Shared;
+use crate::claimed::Claimed;
 use crate::error::ApiError;
 use crate::reply::ReplyBody;
+use crate::shared::Shared;
 
 /// Checks the signature of one request.
 pub(crate) fn authenticate(
     shared: &Shared,
+    claimed: &Claimed,
     parts: &Parts,
     body: &Incoming,
 ) -> Result<Verified, ApiError> {
@@ -39,7 +41,7 @@ pub(crate) fn authenticate(
         .path_and_query()
         .map_or("", |target| target.as_str());
     let now_ms = (shared.clock)();
-    shared
+    claimed
         .verifier
         .with(|verifier| verifier.verify(parts.method.as_str(), target, length, &headers, now_ms))
         .map_err(|refusal| {

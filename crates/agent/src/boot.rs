@@ -82,6 +82,7 @@ fn boot() -> Result<std::convert::Infallible, BootError> {
         Some(events) => Some(adopt(events.fd)?),
         None => None,
     };
+    let launcher = config.fds.launcher.map(adopt).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -98,6 +99,7 @@ fn boot() -> Result<std::convert::Infallible, BootError> {
         }
         let mut options = Options::new(WORKSPACE, Spawner::Sealed);
         options.oom_events = oom_events;
+        options.launcher = launcher;
         let agent = Agent::new(config, options)?;
         // Taking on other ids for file work makes a process readable again where the host is set
         // up to debug such programs.

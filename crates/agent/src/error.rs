@@ -73,6 +73,17 @@ impl ApiError {
         )
     }
 
+    /// It is nobody's sandbox.
+    pub(crate) fn unclaimed() -> Self {
+        let mut error = Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            ErrorCode::Unclaimed,
+            "the sandbox was made in advance and is nobody's yet",
+        );
+        error.body.fix = Some("ask the runtime for a sandbox, which claims one".into());
+        error
+    }
+
     /// Something did not come up in time.
     pub(crate) fn start_timeout(message: impl Into<String>) -> Self {
         Self::new(

@@ -15,12 +15,12 @@ use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::agent::Shared;
 use crate::auth::{authenticate, with_epoch};
 use crate::body::{SignedBody, discard};
 use crate::error::ApiError;
 use crate::reply::{self, ReplyBody};
 use crate::routes;
+use crate::shared::Shared;
 use crate::strict::Watched;
 
 /// How long a connection may wait for the next request, and a request for the end of its head.
@@ -67,7 +67,11 @@ async fn answer_plain(
     if parts.method == Method::GET && parts.uri == "/v1/health" {
         return reply::json(StatusCode::OK, &shared.health());
     }
-    let verified = match authenticate(shared, parts, &incoming) {
+    let claimed = match shared.claimed().await {
+        Ok(claimed) => claimed,
+        Err(error) => return finish(respond(error), discard(&mut incoming).await),
+    };
+    let verified = match authenticate(shared, claimed, parts, &incoming) {
         Ok(verified) => verified,
         Err(error) => {
             let reply = with_epoch(shared, respond(error));
@@ -75,7 +79,7 @@ async fn answer_plain(
         }
     };
     let mut body = SignedBody::new(incoming, verified);
-    match routes::route(shared, parts, &mut body).await {
+    match routes::route(shared, claimed, parts, &mut body).await {
         Ok(response) => response,
         Err(error) => {
             let reply = match error.status {

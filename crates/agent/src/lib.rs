@@ -5,21 +5,29 @@
 //! more by the exec helper that it is started through. Everything that workloads say, write or
 //! name is hostile input.
 
+mod activity;
 mod agent;
 mod auth;
 mod body;
 pub mod boot;
+mod claimed;
 mod error;
 mod files;
 mod http;
+mod idle;
 mod kernel;
+mod line;
 mod lock;
+mod orders;
 mod process;
 mod reply;
 mod routes;
+mod shared;
 mod strict;
 mod sweep;
+mod words;
 
 pub use agent::{Agent, Clock, Options, StartError};
 pub use files::ThreadsError;
 pub use process::Spawner;
+pub use words::Words;

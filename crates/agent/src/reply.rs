@@ -12,6 +12,7 @@ use hyper::{Response, StatusCode};
 use serde::Serialize;
 use tokio::sync::mpsc;
 
+use crate::activity::Use;
 use crate::error::ApiError;
 
 /// Chunks of one stream that may wait for a slow reader. With chunks of 64 KiB this bounds what
@@ -19,11 +20,24 @@ use crate::error::ApiError;
 pub(crate) const CHUNKS_IN_FLIGHT: usize = 8;
 
 /// What a reply is made of.
-pub(crate) enum ReplyBody {
+pub(crate) struct ReplyBody {
+    content: Content,
+    /// What counts as use until it is sent.
+    in_use: Option<Use>,
+}
+
+enum Content {
     /// All of it.
     Whole(Option<Bytes>),
     /// As it comes.
     Stream(mpsc::Receiver<Bytes>),
+}
+
+impl ReplyBody {
+    /// Counts as use of the sandbox until it has been sent.
+    pub(crate) fn hold(&mut self, in_use: Option<Use>) {
+        self.in_use = in_use;
+    }
 }
 
 impl Body for ReplyBody {
@@ -34,22 +48,24 @@ impl Body for ReplyBody {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match self.get_mut() {
-            Self::Whole(body) => Poll::Ready(body.take().map(|body| Ok(Frame::data(body)))),
-            Self::Stream(chunks) => chunks
+        match &mut self.get_mut().content {
+            Content::Whole(body) => Poll::Ready(body.take().map(|body| Ok(Frame::data(body)))),
+            Content::Stream(chunks) => chunks
                 .poll_recv(context)
                 .map(|chunk| chunk.map(|chunk| Ok(Frame::data(chunk)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        matches!(self.content, Content::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(body) => SizeHint::with_exact(body.as_ref().map_or(0, Bytes::len) as u64),
-            Self::Stream(_) => SizeHint::default(),
+        match &self.content {
+            Content::Whole(body) => {
+                SizeHint::with_exact(body.as_ref().map_or(0, Bytes::len) as u64)
+            }
+            Content::Stream(_) => SizeHint::default(),
         }
     }
 }
@@ -64,7 +80,7 @@ pub(crate) fn json(status: StatusCode, document: &impl Serialize) -> Response<Re
     with_type(
         status,
         "application/json",
-        ReplyBody::Whole(Some(bytes.into())),
+        Content::Whole(Some(bytes.into())),
     )
 }
 
@@ -76,12 +92,19 @@ pub(crate) fn ok(document: &impl Serialize) -> Reply {
 /// A row of frames as the reply, fed through the returned sender.
 pub(crate) fn frames() -> (mpsc::Sender<Bytes>, Response<ReplyBody>) {
     let (sender, chunks) = mpsc::channel(CHUNKS_IN_FLIGHT);
-    let reply = with_type(StatusCode::OK, frame::MEDIA_TYPE, ReplyBody::Stream(chunks));
+    let reply = with_type(StatusCode::OK, frame::MEDIA_TYPE, Content::Stream(chunks));
     (sender, reply)
 }
 
-fn with_type(status: StatusCode, media_type: &'static str, body: ReplyBody) -> Response<ReplyBody> {
-    let mut response = Response::new(body);
+fn with_type(
+    status: StatusCode,
+    media_type: &'static str,
+    content: Content,
+) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody {
+        content,
+        in_use: None,
+    });
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

@@ -8,16 +8,23 @@ use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::process::{StartProcess, WorkloadEnded};
 use hyper::http::request::Parts;
 
-use crate::agent::Shared;
 use crate::body::{MAX_EXECUTE, MAX_JSON, SignedBody};
+use crate::claimed::Claimed;
 use crate::error::ApiError;
 use crate::files;
 use crate::process;
 use crate::reply::{self, Reply};
+use crate::shared::Shared;
 use crate::sweep;
 
-/// Fulfils one request. Nothing has an effect before the whole body is verified.
-pub(crate) async fn route(shared: &Arc<Shared>, parts: &Parts, body: &mut SignedBody) -> Reply {
+/// Fulfils one request. Nothing has an effect before the whole body is verified. What counts as
+/// use of the sandbox does so until its answer has been sent.
+pub(crate) async fn route(
+    shared: &Arc<Shared>,
+    claimed: &Claimed,
+    parts: &Parts,
+    body: &mut SignedBody,
+) -> Reply {
     let path = parts.uri.path();
     let method = parts.method.as_str();
     let query = parts.uri.query();
@@ -30,45 +37,62 @@ pub(crate) async fn route(shared: &Arc<Shared>, parts: &Parts, body: &mut Signed
         ("processes", Some("eof")) if name.ends_with("/stdin") => {}
         (_, Some(_)) => return Err(ApiError::invalid("this route takes no such query")),
     }
-    match noun {
+    let in_use = is_use(method, noun, name).then(|| shared.activity.begin());
+    let mut response = match noun {
         "files" | "stat" | "list" => {
-            shared.touch();
-            file_route(shared, (method, noun, name), query, body).await
+            file_route(shared, claimed, (method, noun, name), query, body).await
         }
-        "processes" => {
-            shared.touch();
-            process_route(shared, (method, name), query.is_some(), body).await
-        }
+        "processes" => process_route(shared, (method, name), query.is_some(), body).await,
         "kernel" => kernel_route(shared, (method, name), body).await,
-        _ => match (method, rest) {
-            ("GET", "status") => {
-                body.empty().await?;
-                reply::ok(&shared.status().await?)
-            }
-            ("POST", "artifacts/sweep") => {
-                shared.touch();
-                let request: Sweep = body.json(MAX_JSON).await?;
-                sweep::check(&request)?;
-                let inputs = shared.inputs.files();
-                let swept = shared
-                    .files
-                    .run(move |workspace| sweep::sweep(workspace, &request, &inputs))
-                    .await?;
-                reply::ok(&swept)
-            }
-            ("POST", "workload/end") => {
-                body.empty().await?;
-                reply::ok(&WorkloadEnded {
-                    processes: shared.workload.end().await,
-                })
-            }
-            _ => Err(no_route(method, path)),
-        },
+        _ => sandbox_route(shared, claimed, (method, rest), body).await,
+    }?;
+    response.body_mut().hold(in_use);
+    Ok(response)
+}
+
+/// Whether such a request is use of the sandbox, or only asks about it.
+fn is_use(method: &str, noun: &str, name: &str) -> bool {
+    match noun {
+        "files" | "stat" | "list" | "processes" | "artifacts" => true,
+        "kernel" => (method, name) != ("GET", ""),
+        _ => false,
+    }
+}
+
+async fn sandbox_route(
+    shared: &Arc<Shared>,
+    claimed: &Claimed,
+    route: (&str, &str),
+    body: &mut SignedBody,
+) -> Reply {
+    match route {
+        ("GET", "status") => {
+            body.empty().await?;
+            reply::ok(&shared.status(claimed).await?)
+        }
+        ("POST", "artifacts/sweep") => {
+            let request: Sweep = body.json(MAX_JSON).await?;
+            sweep::check(&request)?;
+            let inputs = claimed.inputs.files();
+            let swept = shared
+                .files
+                .run(move |workspace| sweep::sweep(workspace, &request, &inputs))
+                .await?;
+            reply::ok(&swept)
+        }
+        ("POST", "workload/end") => {
+            body.empty().await?;
+            reply::ok(&WorkloadEnded {
+                processes: shared.workload.end().await,
+            })
+        }
+        (method, path) => Err(no_route(method, path)),
     }
 }
 
 async fn file_route(
     shared: &Arc<Shared>,
+    claimed: &Claimed,
     (method, noun, name): (&str, &str, &str),
     query: Option<&str>,
     body: &mut SignedBody,
@@ -81,7 +105,7 @@ async fn file_route(
         body.empty().await?;
     }
     match (method, noun) {
-        ("PUT", "files") => files::put(&shared.files, &shared.inputs, parse(name)?, body).await,
+        ("PUT", "files") => files::put(&shared.files, &claimed.inputs, parse(name)?, body).await,
         ("GET", "files") => {
             let limits = &shared.config.limits;
             let limit = limits.workspace_bytes.max(limits.file_size_bytes);
@@ -89,7 +113,7 @@ async fn file_route(
         }
         ("DELETE", "files") => {
             let name = parse(name)?;
-            let inputs = Arc::clone(&shared.inputs);
+            let inputs = Arc::clone(&claimed.inputs);
             shared
                 .files
                 .run(move |workspace| {
@@ -167,7 +191,6 @@ async fn kernel_route(
         body.empty().await?;
         return reply::ok(&shared.kernel.info());
     }
-    shared.touch();
     match (method, verb) {
         ("POST", "") => shared.kernel.start(body.json(MAX_JSON).await?).await,
         ("DELETE", "") => {

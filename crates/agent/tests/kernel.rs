@@ -11,55 +11,15 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use glovebox_client::{AgentClient, ClientError};
+use glovebox_client::ClientError;
 use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::event::{EventBody, Note, Outcome, Output};
-use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::kernel::{Execute, KernelState, StartKernel};
 use glovebox_protocol::process::Cancel;
-use support::{Done, TestAgent, finish, name};
+use support::{TestAgent, code, eval, execute, finish, kernel_env, name, python, results};
 
 async fn agent() -> TestAgent {
-    let runner = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sandbox/kernel");
-    let env = BTreeMap::from([
-        ("PYTHONPATH".into(), runner.into()),
-        ("HOME".into(), "/nonexistent".into()),
-    ]);
-    TestAgent::start_with(|config| config.python = python(), env).await
-}
-
-fn python() -> String {
-    glovebox_testkit::toolbox_python()
-        .unwrap()
-        .to_str()
-        .unwrap()
-        .into()
-}
-
-fn code(code: &str) -> Execute {
-    Execute {
-        execution: ExecutionId::new(),
-        code: code.into(),
-        time_limit_ms: 60_000,
-        output_limit_bytes: Execute::default_output_limit_bytes(),
-        silent: false,
-    }
-}
-
-async fn execute(client: &AgentClient, execute: &Execute) -> Done {
-    finish(client.execute(execute).await.unwrap()).await
-}
-
-async fn eval(client: &AgentClient, text: &str) -> Done {
-    execute(client, &code(text)).await
-}
-
-fn results(done: &Done) -> Vec<String> {
-    let plain = |event: &EventBody| match event {
-        EventBody::Result { shown, .. } => Some(shown.data["text/plain"].as_str()?.to_owned()),
-        _ => None,
-    };
-    done.events.iter().filter_map(plain).collect()
+    TestAgent::start_with(|config| config.python = python(), kernel_env()).await
 }
 
 #[tokio::test]

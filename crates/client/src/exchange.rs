@@ -1,7 +1,7 @@
 //! One signed request and its answer, over connections that are kept and used again.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use glovebox_protocol::error::ErrorBody;
@@ -12,6 +12,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::HOST;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use tokio::time::Instant;
 
 use crate::agent::Identity;
 use crate::body::RequestBody;
@@ -27,13 +28,18 @@ pub(crate) const MAX_HEALTH: u64 = 4096;
 /// Connections that are kept for later at most.
 const MAX_IDLE: usize = 8;
 
+/// How long one is kept. An agent closes those that have been silent for two minutes, and one
+/// that is closed while a request is on its way takes the request with it.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(60);
+
 type Sender = SendRequest<RequestBody>;
 
 /// What all clones of a client share.
 pub(crate) struct Link {
     identity: Identity,
     connector: Box<dyn Connector>,
-    idle: Mutex<Vec<Sender>>,
+    /// Those that are kept, and since when; the latest last.
+    idle: Mutex<Vec<(Sender, Instant)>>,
     epoch: Mutex<Option<Epoch>>,
 }
 
@@ -51,7 +57,7 @@ impl Answer {
         if !self.sender.is_closed() {
             let mut idle = lock(&self.link.idle);
             if idle.len() < MAX_IDLE {
-                idle.push(self.sender);
+                idle.push((self.sender, Instant::now()));
             }
         }
     }
@@ -162,7 +168,7 @@ impl Link {
         mut request: Request<RequestBody>,
     ) -> Result<(StatusCode, Answer), ClientError> {
         loop {
-            let kept = lock(&self.idle).pop();
+            let kept = self.kept();
             let is_kept = kept.is_some();
             let mut sender = match kept {
                 Some(sender) => sender,
@@ -179,6 +185,20 @@ impl Link {
                 },
             }
         }
+    }
+
+    /// The connection that was used last, if it can be used again.
+    fn kept(&self) -> Option<Sender> {
+        let mut idle = lock(&self.idle);
+        let (sender, _) = idle
+            .pop()
+            .filter(|(_, since)| since.elapsed() < MAX_IDLE_TIME)
+            .or_else(|| {
+                // The others have been kept for longer still.
+                idle.clear();
+                None
+            })?;
+        Some(sender)
     }
 
     fn accept(

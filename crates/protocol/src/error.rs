@@ -28,6 +28,8 @@ pub enum ErrorCode {
     InputLimit,
     /// The workspace has no room left, in bytes or in files.
     DiskFull,
+    /// The sandbox was made in advance and belongs to nobody yet.
+    Unclaimed,
     /// The runtime has no room for another sandbox.
     Exhausted,
     /// The sandbox was not ready in time.

@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::host::Facts;
+use super::facts::Facts;
 use super::late::Late;
 use super::live::{KernelEnd, Live, end_of};
 use super::message::{FromKernel, Status, count};

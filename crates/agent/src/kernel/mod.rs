@@ -6,10 +6,17 @@
 //! write into a later one.
 
 mod call;
+mod facts;
 mod host;
 mod late;
 mod live;
+mod make;
 mod message;
+mod run;
+mod start_log;
+mod starting;
+mod supply;
 mod wire;
 
-pub(crate) use host::KernelHost;
+pub(crate) use host::{KernelHost, Parts};
+pub(crate) use supply::Supply;

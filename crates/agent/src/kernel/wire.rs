@@ -1,5 +1,6 @@
 //! Frames between agent and runner: four bytes of length, big endian, and a JSON object.
 
+use std::collections::BTreeMap;
 use std::io::{ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -64,13 +65,23 @@ impl Wire {
         let (ours, theirs) = UnixStream::pair()?;
         let theirs = theirs.into_std()?;
         theirs.set_nonblocking(false)?;
-        let wire = Self {
-            stream: ours,
+        Ok((Self::new(ours), theirs.into()))
+    }
+
+    /// The agent's end of a socket that was made elsewhere.
+    pub(crate) fn from_descriptor(ours: OwnedFd) -> std::io::Result<Self> {
+        let ours = std::os::unix::net::UnixStream::from(ours);
+        ours.set_nonblocking(true)?;
+        Ok(Self::new(UnixStream::from_std(ours)?))
+    }
+
+    fn new(stream: UnixStream) -> Self {
+        Self {
+            stream,
             unread: BytesMut::new(),
             unsent: BytesMut::new(),
             due: None,
-        };
-        Ok((wire, theirs.into()))
+        }
     }
 
     /// The next message; nothing when the runner has closed its end. Dropping the future loses
@@ -182,6 +193,15 @@ impl Wire {
             })
             .await?;
         self.stream.write_all(&frame[sent..]).await
+    }
+
+    /// Gives the runner variables for the environment of its process.
+    pub(crate) async fn send_environment(
+        &mut self,
+        variables: &BTreeMap<String, String>,
+    ) -> std::io::Result<()> {
+        let document = json!({"type": "environment", "variables": variables});
+        self.stream.write_all(&frame(&document)).await
     }
 
     /// Asks the runner to end.

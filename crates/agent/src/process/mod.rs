@@ -18,7 +18,7 @@ pub(crate) use reaper::{Child, Exit, Reaper};
 pub(crate) use registry::{Asked, Claim, Registry, Running};
 pub(crate) use run::{cancel, milliseconds_since, start, stdin};
 pub(crate) use sink::{Pace, Sink};
-pub(crate) use workload::Workload;
+pub(crate) use workload::{Tenant, Workload};
 
 /// How long an interrupt may take to help a program before it is killed. With it a program is
 /// gone within a second of its limit, whatever it does.

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::sys::signal::Signal as NixSignal;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, wait, waitpid,
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process, kill_process_group,
+    wait, waitid, waitpid,
 };
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -26,6 +27,9 @@ pub(crate) enum Exit {
     Code(i32),
     Signal(i32),
 }
+
+/// How a process ended of which nobody can say it.
+const KILLED: Exit = Exit::Signal(NixSignal::SIGKILL as i32);
 
 impl Exit {
     fn from_status(status: WaitStatus) -> Option<Self> {
@@ -52,9 +56,9 @@ impl Child {
     pub(crate) async fn wait(&self) -> Exit {
         let mut exit = self.exit.clone();
         match exit.wait_for(Option::is_some).await {
-            Ok(found) => found.unwrap_or(Exit::Signal(NixSignal::SIGKILL as i32)),
+            Ok(found) => found.unwrap_or(KILLED),
             // The loop that reaps is gone, and with it whoever could tell: the agent is ending.
-            Err(_) => Exit::Signal(NixSignal::SIGKILL as i32),
+            Err(_) => KILLED,
         }
     }
 
@@ -114,6 +118,24 @@ impl Reaper {
             children.insert(pid, sender);
             Ok(Child { pid, exit })
         })
+    }
+
+    /// Takes over a child of this process that was not started here. How one ended that is gone
+    /// already cannot be known any more: it counts as killed.
+    pub(crate) fn adopt(&self, pid: Pid) -> Child {
+        let child = self.children.with(|children| {
+            // Under the lock, or it could end and be let go as an orphan in between.
+            let there = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            let gone = matches!(waitid(WaitId::Pid(pid), there), Err(Errno::CHILD));
+            let (sender, exit) = watch::channel(gone.then_some(KILLED));
+            if !gone {
+                children.insert(pid, sender);
+            }
+            Child { pid, exit }
+        });
+        // Its end may have been told of before anybody knew that it is one of ours.
+        self.reap();
+        child
     }
 
     /// Takes every child that has ended. Says whether none is left.
@@ -208,7 +230,7 @@ fn reap_own(children: &mut HashMap<Pid, watch::Sender<Option<Exit>>>) -> (u64, b
             Ok(None) | Err(Errno::INTR) => true,
             // Somebody else has waited for it: how it ended is lost, not that it did.
             Err(_) => {
-                waiting.send_replace(Some(Exit::Signal(NixSignal::SIGKILL as i32)));
+                waiting.send_replace(Some(KILLED));
                 false
             }
         },

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
-use std::time::Instant;
 
 use glovebox_protocol::ids::ExecutionId;
 use tokio::net::unix::pipe;
 
 use super::reaper::Child;
+use crate::activity::{Activity, Use};
 use crate::error::ApiError;
 use crate::lock::Locked;
 
@@ -32,8 +32,8 @@ pub(crate) struct Running {
 }
 
 /// All executions of this agent.
-#[derive(Default)]
 pub(crate) struct Registry {
+    activity: Arc<Activity>,
     state: Locked<State>,
 }
 
@@ -42,12 +42,17 @@ struct State {
     used: HashSet<ExecutionId>,
     order: VecDeque<ExecutionId>,
     running: HashMap<ExecutionId, Arc<Running>>,
-    /// Claims that are held.
-    claims: u32,
-    last_end: Option<Instant>,
 }
 
 impl Registry {
+    /// An empty one. Each execution counts as a use of the sandbox.
+    pub(crate) fn new(activity: Arc<Activity>) -> Self {
+        Self {
+            activity,
+            state: Locked::default(),
+        }
+    }
+
     /// Takes an id for a new execution.
     pub(crate) fn claim(self: &Arc<Self>, id: ExecutionId) -> Result<Claim, ApiError> {
         self.state.with(|state| {
@@ -62,19 +67,11 @@ impl Registry {
             {
                 state.used.remove(&oldest);
             }
-            state.claims += 1;
             Ok(Claim {
                 registry: Arc::clone(self),
                 id,
+                _in_use: self.activity.begin(),
             })
-        })
-    }
-
-    /// Since when no execution has run: now while one runs, nothing if there never was one.
-    pub(crate) fn last_active(&self) -> Option<Instant> {
-        self.state.with(|state| match state.claims {
-            0 => state.last_end,
-            _ => Some(Instant::now()),
         })
     }
 
@@ -96,6 +93,7 @@ impl Registry {
 pub(crate) struct Claim {
     registry: Arc<Registry>,
     id: ExecutionId,
+    _in_use: Use,
 }
 
 impl Claim {
@@ -115,8 +113,6 @@ impl Drop for Claim {
     fn drop(&mut self) {
         self.registry.state.with(|state| {
             state.running.remove(&self.id);
-            state.claims -= 1;
-            state.last_end = Some(Instant::now());
         });
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use glovebox_protocol::event::{Note, Outcome};
 use glovebox_protocol::limits::Limits;
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::timeout;
 
 use super::proc::processes;
@@ -60,10 +60,24 @@ impl Workload {
 
     /// Starts a process; it may run until the tenant is dropped.
     pub(crate) fn start(self: &Arc<Self>, launch: Launch<'_>) -> std::io::Result<(Child, Tenant)> {
-        self.tenants.with(|tenants| *tenants += 1);
-        let tenant = Tenant(Arc::clone(self));
+        let tenant = self.tenant();
         let child = self.reaper.spawn(&mut self.launcher.command(launch))?;
         Ok((child, tenant))
+    }
+
+    /// Says that there is, or is about to be, one more that may run.
+    pub(crate) fn tenant(self: &Arc<Self>) -> Tenant {
+        self.tenants.with(|tenants| *tenants += 1);
+        Tenant(Arc::clone(self))
+    }
+
+    /// Takes over a process that others have put into the sandbox, as a child of the agent's and
+    /// at the head of a process group of its own. To be called by whoever has a tenant for it.
+    pub(crate) fn adopt(&self, pid: i32) -> std::io::Result<Child> {
+        // 1 is the agent itself.
+        let pid = Some(pid).filter(|pid| *pid > 1).and_then(Pid::from_raw);
+        let pid = pid.ok_or(std::io::ErrorKind::InvalidData)?;
+        Ok(self.reaper.adopt(pid))
     }
 
     /// Kills a program or kernel with everything that it started, without waiting. Where another

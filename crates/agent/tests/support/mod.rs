@@ -14,12 +14,15 @@ use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::event::{Ended, EventBody};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{ExecutionId, InstallationId, SandboxId};
+use glovebox_protocol::kernel::Execute;
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::process::StartProcess;
 use glovebox_protocol::sign::{BodyDigest, Envelope, Nonce, SignedHeaders, SigningKey};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
+
+pub(crate) mod launcher;
 
 pub(crate) struct TestAgent {
     pub(crate) agent: Agent,
@@ -67,6 +70,15 @@ impl TestAgent {
         change: impl FnOnce(&mut AgentConfig),
         env: BTreeMap<String, String>,
     ) -> Self {
+        Self::start_in(change, env, |_| {}).await
+    }
+
+    /// As [`Self::start_with`], with other surroundings.
+    pub(crate) async fn start_in(
+        change: impl FnOnce(&mut AgentConfig),
+        env: BTreeMap<String, String>,
+        surround: impl FnOnce(&mut Options),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let identity = Identity {
             key: Arc::new(SigningKey::generate().unwrap()),
@@ -87,6 +99,7 @@ impl TestAgent {
             0 => system(),
             fixed => fixed,
         });
+        surround(&mut options);
         let agent = Agent::new(config, options).unwrap();
         let socket = folder.path().join("agent.sock");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -102,6 +115,55 @@ impl TestAgent {
             _folder: folder,
         }
     }
+}
+
+/// What the runner in `sandbox/kernel` needs outside a box.
+pub(crate) fn kernel_env() -> BTreeMap<String, String> {
+    let runner = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sandbox/kernel");
+    BTreeMap::from([
+        ("PYTHONPATH".into(), runner.into()),
+        ("HOME".into(), "/nonexistent".into()),
+    ])
+}
+
+/// The toolbox's Python.
+pub(crate) fn python() -> String {
+    let python = glovebox_testkit::toolbox_python().unwrap();
+    python.to_str().unwrap().into()
+}
+
+pub(crate) fn code(code: &str) -> Execute {
+    Execute {
+        execution: ExecutionId::new(),
+        code: code.into(),
+        time_limit_ms: 60_000,
+        output_limit_bytes: Execute::default_output_limit_bytes(),
+        silent: false,
+    }
+}
+
+pub(crate) async fn execute(client: &AgentClient, execute: &Execute) -> Done {
+    finish(client.execute(execute).await.unwrap()).await
+}
+
+pub(crate) async fn eval(client: &AgentClient, text: &str) -> Done {
+    execute(client, &code(text)).await
+}
+
+pub(crate) fn results(done: &Done) -> Vec<String> {
+    let plain = |event: &EventBody| match event {
+        EventBody::Result { shown, .. } => Some(shown.data["text/plain"].as_str()?.to_owned()),
+        _ => None,
+    };
+    done.events.iter().filter_map(plain).collect()
+}
+
+/// Why the kernel of an earlier call is gone, if this one was told so.
+pub(crate) fn replaced(done: &Done) -> Option<&str> {
+    done.events.iter().find_map(|event| match event {
+        EventBody::KernelReplaced { reason } => Some(reason.as_str()),
+        _ => None,
+    })
 }
 
 pub(crate) fn name(text: &str) -> FileName {

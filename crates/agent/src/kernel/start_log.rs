@@ -1,0 +1,99 @@
+//! What a kernel writes before it takes code: kept to explain a start that fails.
+
+use std::convert::Infallible;
+
+use glovebox_protocol::file::escape_for_display;
+use glovebox_protocol::frame::HEADER;
+
+use crate::process::{Pipe, Taken};
+
+/// How much is kept, in bytes: the last of it.
+const KEPT_BYTES: usize = 4 * 1024;
+
+/// The pipes that a kernel writes to, and the last of what came out of them.
+pub(crate) struct StartLog {
+    stdout: Option<Pipe>,
+    stderr: Option<Pipe>,
+    kept: Vec<u8>,
+}
+
+impl StartLog {
+    pub(crate) const fn new(stdout: Pipe, stderr: Pipe) -> Self {
+        Self {
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            kept: Vec::new(),
+        }
+    }
+
+    /// Of a kernel that writes to nowhere.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            stdout: None,
+            stderr: None,
+            kept: Vec::new(),
+        }
+    }
+
+    /// Reads what comes. Dropping the future loses nothing.
+    pub(crate) async fn read(&mut self) -> Infallible {
+        let Self {
+            stdout,
+            stderr,
+            kept,
+        } = self;
+        loop {
+            let pipe = tokio::select! {
+                biased;
+                () = readable(stdout) => &mut *stdout,
+                () = readable(stderr) => &mut *stderr,
+            };
+            match pipe.as_mut().map(Pipe::take) {
+                Some(Taken::Chunk(chunk)) => keep(&chunk[HEADER..], kept),
+                Some(Taken::Nothing) => {}
+                Some(Taken::End) | None => *pipe = None,
+            }
+        }
+    }
+
+    /// Reads what the event loop may not have heard of: the last words on standard error.
+    pub(crate) fn read_last(&mut self) {
+        if let Some(Taken::Chunk(chunk)) = self.stderr.as_mut().map(Pipe::take_at_once) {
+            keep(&chunk[HEADER..], &mut self.kept);
+        }
+    }
+
+    /// The text, fit to be shown.
+    pub(crate) fn text(&self) -> String {
+        escape_for_display(&self.kept)
+    }
+
+    /// Goes on reading, so that no writer waits, and keeps nothing more.
+    pub(crate) fn ignore(self) {
+        for pipe in [self.stdout, self.stderr].into_iter().flatten() {
+            tokio::spawn(ignore(pipe));
+        }
+    }
+}
+
+async fn readable(pipe: &Option<Pipe>) {
+    match pipe {
+        Some(pipe) => pipe.readable().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn keep(bytes: &[u8], kept: &mut Vec<u8>) {
+    kept.extend_from_slice(bytes);
+    let superfluous = kept.len().saturating_sub(KEPT_BYTES);
+    kept.drain(..superfluous);
+}
+
+async fn ignore(mut pipe: Pipe) {
+    loop {
+        pipe.readable().await;
+        if matches!(pipe.take(), Taken::End) {
+            return;
+        }
+    }
+}
