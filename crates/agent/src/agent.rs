@@ -19,6 +19,7 @@ use crate::http;
 use crate::kernel::{KernelHost, Parts, Supply};
 use crate::line::Line;
 use crate::lock::Locked;
+use crate::logs::Logs;
 use crate::orders;
 use crate::process::{Launcher, OomCounter, Reaper, Registry, Spawner, Workload};
 use crate::shared::Shared;
@@ -138,7 +139,8 @@ impl Agent {
             .filter(|_| config.start == Start::Template)
             .map(|line| Arc::new(Supply::new(Arc::clone(line), Arc::clone(&workload))));
         let activity = Arc::new(Activity::new());
-        let registry = Arc::new(Registry::new(Arc::clone(&activity)));
+        let logs = Arc::new(Logs::new());
+        let registry = Arc::new(Registry::new(Arc::clone(&activity), Arc::clone(&logs)));
         let kernel = Arc::new(KernelHost::new(Parts {
             workload: Arc::clone(&workload),
             registry: Arc::clone(&registry),
@@ -159,6 +161,7 @@ impl Agent {
             files,
             workload,
             registry,
+            logs,
             kernel,
             started: Instant::now(),
             reaper,

@@ -18,6 +18,7 @@ mod idle;
 mod kernel;
 mod line;
 mod lock;
+mod logs;
 mod orders;
 mod process;
 mod reply;

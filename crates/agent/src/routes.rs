@@ -43,6 +43,7 @@ pub(crate) async fn route(
             file_route(shared, claimed, (method, noun, name), query, body).await
         }
         "processes" => process_route(shared, (method, name), query.is_some(), body).await,
+        "executions" => log_route(shared, (method, name), body).await,
         "kernel" => kernel_route(shared, (method, name), body).await,
         _ => sandbox_route(shared, claimed, (method, rest), body).await,
     }?;
@@ -53,7 +54,7 @@ pub(crate) async fn route(
 /// Whether such a request is use of the sandbox, or only asks about it.
 fn is_use(method: &str, noun: &str, name: &str) -> bool {
     match noun {
-        "files" | "stat" | "list" | "processes" | "artifacts" => true,
+        "files" | "stat" | "list" | "processes" | "executions" | "artifacts" => true,
         "kernel" => (method, name) != ("GET", ""),
         _ => false,
     }
@@ -159,10 +160,7 @@ async fn process_route(
     body: &mut SignedBody,
 ) -> Reply {
     let (id, verb) = rest.split_once('/').unwrap_or((rest, ""));
-    let id = || {
-        id.parse::<ExecutionId>()
-            .map_err(|fault| ApiError::invalid(fault.to_string()))
-    };
+    let id = || execution_id(id);
     match (method, rest, verb) {
         ("POST", "", _) => {
             let request: StartProcess = body.json(MAX_JSON).await?;
@@ -179,6 +177,20 @@ async fn process_route(
             reply::ok(&serde_json::json!({}))
         }
         _ => Err(no_route(method, "processes")),
+    }
+}
+
+async fn log_route(
+    shared: &Arc<Shared>,
+    (method, rest): (&str, &str),
+    body: &mut SignedBody,
+) -> Reply {
+    match (method, rest.split_once('/')) {
+        ("GET", Some((id, "log"))) => {
+            body.empty().await?;
+            shared.logs.get(execution_id(id)?)
+        }
+        _ => Err(no_route(method, "executions")),
     }
 }
 
@@ -208,6 +220,11 @@ async fn kernel_route(
         ("POST", "execute") => shared.kernel.execute(body.json(MAX_EXECUTE).await?),
         _ => Err(no_route(method, "kernel")),
     }
+}
+
+fn execution_id(text: &str) -> Result<ExecutionId, ApiError> {
+    text.parse::<ExecutionId>()
+        .map_err(|fault| ApiError::invalid(fault.to_string()))
 }
 
 fn no_route(method: &str, path: &str) -> ApiError {

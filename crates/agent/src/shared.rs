@@ -17,6 +17,7 @@ use crate::files::FileThreads;
 use crate::kernel::{KernelHost, Supply};
 use crate::line::Line;
 use crate::lock::Locked;
+use crate::logs::Logs;
 use crate::process::{Reaper, Registry, Workload};
 use crate::words::Words;
 
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) files: FileThreads,
     pub(crate) workload: Arc<Workload>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) logs: Arc<Logs>,
     pub(crate) kernel: Arc<KernelHost>,
     pub(crate) started: Instant,
     pub(crate) reaper: Arc<Reaper>,

@@ -4,6 +4,7 @@ use glovebox_protocol::PROTOCOL_VERSION;
 use glovebox_protocol::error::{ErrorBody, ErrorCode};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::frame::FrameFault;
+use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::sign::NoRandomness;
 
 /// How a call of an agent can fail.
@@ -50,6 +51,12 @@ pub enum ClientError {
     Corrupt {
         /// Which file.
         name: FileName,
+    },
+    /// The bytes of a log that came are not those that the agent says it sent.
+    #[error("the log of the execution {execution} did not arrive as it was sent")]
+    CorruptLog {
+        /// Which execution's.
+        execution: ExecutionId,
     },
     /// A local file or stream that was to be sent could not be read.
     #[error("reading what is to be sent")]

@@ -9,6 +9,7 @@ use glovebox_protocol::frame::FrameKind;
 use glovebox_protocol::sign::BodyDigest;
 use hyper::StatusCode;
 use ring::digest::{Context, SHA256};
+use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncSeekExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 
@@ -126,29 +127,9 @@ impl AgentClient {
         limit_bytes: u64,
     ) -> Result<Transferred, ClientError> {
         let target = format!("/v1/files/{}", name.encoded());
-        let mut frames = Frames::new(self.send("GET", &target, Bytes::new()).await?);
-        let mut hash = Context::new(&SHA256);
-        let mut bytes: u64 = 0;
-        let said = loop {
-            let frame = frames.next().await?;
-            match frame.kind {
-                FrameKind::Data => {
-                    bytes = bytes.saturating_add(frame.payload.len() as u64);
-                    if bytes > limit_bytes {
-                        return Err(ClientError::TooLong { limit_bytes });
-                    }
-                    hash.update(&frame.payload);
-                    sink.write_all(&frame.payload)
-                        .await
-                        .map_err(ClientError::Write)?;
-                }
-                FrameKind::Event => break end_of_file(&frame.payload)?,
-                FrameKind::Stdout | FrameKind::Stderr => return Err(ClientError::OutOfPlace),
-            }
-        };
-        frames.end().await?;
-        sink.flush().await.map_err(ClientError::Write)?;
-        verify(name, &said, bytes, digest(hash))?;
+        let answer = self.send("GET", &target, Bytes::new()).await?;
+        let (received, said) = receive(answer, sink, limit_bytes).await?;
+        verify(name, &said, received.bytes, received.sha256)?;
         Ok(said)
     }
 
@@ -203,12 +184,47 @@ async fn transferred(answer: Answer) -> Result<Transferred, ClientError> {
     serde_json::from_slice(&body).map_err(ClientError::Answer)
 }
 
-/// Reads the document that ends a file: what was sent, or why it broke off.
-fn end_of_file(json: &[u8]) -> Result<Transferred, ClientError> {
-    match serde_json::from_slice::<EventBody>(json) {
-        Ok(EventBody::Failed(body)) => Err(ClientError::Refused(Box::new(body))),
-        _ => serde_json::from_slice(json).map_err(ClientError::Answer),
+/// What came before the last event of an answer.
+pub(crate) struct Received {
+    pub(crate) bytes: u64,
+    pub(crate) sha256: BodyDigest,
+}
+
+/// Takes an answer of bytes into `sink`, and the document that ends it: what was sent, or why it
+/// broke off.
+pub(crate) async fn receive<T: DeserializeOwned>(
+    answer: Answer,
+    sink: &mut (impl AsyncWrite + Unpin + Send),
+    limit_bytes: u64,
+) -> Result<(Received, T), ClientError> {
+    let mut frames = Frames::new(answer);
+    let mut hash = Context::new(&SHA256);
+    let mut bytes: u64 = 0;
+    let end = loop {
+        let frame = frames.next().await?;
+        match frame.kind {
+            FrameKind::Data => {
+                bytes = bytes.saturating_add(frame.payload.len() as u64);
+                if bytes > limit_bytes {
+                    return Err(ClientError::TooLong { limit_bytes });
+                }
+                hash.update(&frame.payload);
+                sink.write_all(&frame.payload)
+                    .await
+                    .map_err(ClientError::Write)?;
+            }
+            FrameKind::Event => break frame.payload,
+            FrameKind::Stdout | FrameKind::Stderr => return Err(ClientError::OutOfPlace),
+        }
+    };
+    if let Ok(EventBody::Failed(body)) = serde_json::from_slice(&end) {
+        return Err(ClientError::Refused(Box::new(body)));
     }
+    let said = serde_json::from_slice(&end).map_err(ClientError::Answer)?;
+    frames.end().await?;
+    sink.flush().await.map_err(ClientError::Write)?;
+    let sha256 = digest(hash);
+    Ok((Received { bytes, sha256 }, said))
 }
 
 fn verify(

@@ -12,6 +12,7 @@ mod exchange;
 mod execution;
 mod files;
 mod health;
+mod log;
 
 pub use agent::{AgentClient, Identity};
 pub use connect::{ByteStream, Connecting, Connector, UnixConnector};

@@ -17,6 +17,7 @@ pub mod ids;
 pub mod kernel;
 pub mod launcher_line;
 pub mod limits;
+pub mod log;
 pub mod process;
 pub mod sign;
 

@@ -237,7 +237,7 @@ impl Call<'_> {
         self.drain(&mut stdout).await;
         self.drain(&mut stderr).await;
         if matches!(end, CallEnd::Reply { .. }) {
-            late.listen(self.request.execution, vec![stdout, stderr]);
+            late.listen(self.sink.log().clone(), vec![stdout, stderr]);
         }
         end
     }

@@ -156,7 +156,7 @@ impl KernelHost {
             .map_err(|_| ApiError::conflict("the kernel is busy with another call"))?;
         let claim = self.parts.registry.claim(request.execution)?;
         let (frames, response) = reply::frames();
-        let sink = Sink::new(frames, Some(request.output_limit_bytes));
+        let sink = Sink::new(frames, Some(request.output_limit_bytes), claim.log());
         self.facts.with(|facts| facts.asked = Asked::Nothing);
         let run = Run {
             host: Arc::clone(self),

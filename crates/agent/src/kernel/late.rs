@@ -10,6 +10,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::task::AbortHandle;
 
 use crate::lock::Locked;
+use crate::logs::Recorder;
 use crate::process::Pipe;
 
 /// How much of each call's late output is kept, in bytes: the last of it.
@@ -28,7 +29,7 @@ pub(crate) struct Late {
 }
 
 struct Call {
-    execution: ExecutionId,
+    log: Recorder,
     tail: Arc<Locked<Tail>>,
     pipes: Vec<Listener>,
 }
@@ -64,24 +65,24 @@ impl Tail {
 
 impl Late {
     /// Goes on listening to the pipes of a call that has ended.
-    pub(crate) fn listen(&mut self, execution: ExecutionId, pipes: Vec<Pipe>) {
+    pub(crate) fn listen(&mut self, log: Recorder, pipes: Vec<Pipe>) {
         let tail = Arc::new(Locked::default());
         let pipes = pipes
             .into_iter()
             .map(|pipe| {
                 let receiver = Arc::new(pipe.into_receiver());
-                let task = tokio::spawn(listen(Arc::clone(&receiver), Arc::clone(&tail)));
+                let task = tokio::spawn(listen(
+                    Arc::clone(&receiver),
+                    Arc::clone(&tail),
+                    log.clone(),
+                ));
                 Listener {
                     receiver,
                     task: task.abort_handle(),
                 }
             })
             .collect();
-        self.calls.push_back(Call {
-            execution,
-            tail,
-            pipes,
-        });
+        self.calls.push_back(Call { log, tail, pipes });
         if self.calls.len() > MAX_CALLS {
             self.calls.pop_front();
         }
@@ -90,7 +91,11 @@ impl Late {
     /// Adds what an earlier call showed otherwise than by writing. Of a call that nobody listens
     /// to any more it is dropped.
     pub(crate) fn show(&self, execution: ExecutionId, text: &str) {
-        if let Some(call) = self.calls.iter().find(|call| call.execution == execution) {
+        if let Some(call) = self
+            .calls
+            .iter()
+            .find(|call| call.log.execution() == execution)
+        {
             call.tail.with(|tail| {
                 tail.push(text.as_bytes());
                 tail.push(b"\n");
@@ -107,7 +112,7 @@ impl Late {
             call.pipes.retain(|pipe| !pipe.task.is_finished());
             for pipe in &call.pipes {
                 // The task may not have had its turn yet.
-                take_what_is_there(&pipe.receiver, &call.tail);
+                take_what_is_there(&pipe.receiver, &call.tail, &call.log);
             }
             let (bytes, dropped_bytes) = call.tail.with(|tail| {
                 (
@@ -117,7 +122,7 @@ impl Late {
             });
             if !bytes.is_empty() {
                 events.push(EventBody::LateOutput {
-                    execution: call.execution,
+                    execution: call.log.execution(),
                     output: Output(Vec::from(bytes).into()),
                     dropped_bytes,
                 });
@@ -128,7 +133,7 @@ impl Late {
     }
 }
 
-async fn listen(receiver: Arc<Receiver>, tail: Arc<Locked<Tail>>) {
+async fn listen(receiver: Arc<Receiver>, tail: Arc<Locked<Tail>>, log: Recorder) {
     loop {
         if receiver.readable().await.is_err() {
             return;
@@ -136,7 +141,10 @@ async fn listen(receiver: Arc<Receiver>, tail: Arc<Locked<Tail>>) {
         let mut buffer = [0; READ_BYTES];
         match receiver.try_read(&mut buffer) {
             Ok(0) => return,
-            Ok(read) => tail.with(|tail| tail.push(&buffer[..read])),
+            Ok(read) => {
+                log.output(&buffer[..read]);
+                tail.with(|tail| tail.push(&buffer[..read]));
+            }
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Err(_) => return,
         }
@@ -144,12 +152,13 @@ async fn listen(receiver: Arc<Receiver>, tail: Arc<Locked<Tail>>) {
 }
 
 /// Reads past the event loop, which may not have heard of what is there.
-fn take_what_is_there(receiver: &Receiver, tail: &Locked<Tail>) {
+fn take_what_is_there(receiver: &Receiver, tail: &Locked<Tail>, log: &Recorder) {
     let mut buffer = [0; READ_BYTES];
     let mut left = ioctl_fionread(receiver).unwrap_or(0);
     while left > 0 {
         match rustix::io::read(receiver, &mut buffer) {
             Ok(read) if read > 0 => {
+                log.output(&buffer[..read]);
                 tail.with(|tail| tail.push(&buffer[..read]));
                 left = left.saturating_sub(read as u64);
             }

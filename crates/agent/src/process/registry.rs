@@ -10,6 +10,7 @@ use super::reaper::Child;
 use crate::activity::{Activity, Use};
 use crate::error::ApiError;
 use crate::lock::Locked;
+use crate::logs::{Logs, Recorder};
 
 /// How many ended executions are remembered by id.
 const REMEMBERED: usize = 20_000;
@@ -34,6 +35,7 @@ pub(crate) struct Running {
 /// All executions of this agent.
 pub(crate) struct Registry {
     activity: Arc<Activity>,
+    logs: Arc<Logs>,
     state: Locked<State>,
 }
 
@@ -45,10 +47,11 @@ struct State {
 }
 
 impl Registry {
-    /// An empty one. Each execution counts as a use of the sandbox.
-    pub(crate) fn new(activity: Arc<Activity>) -> Self {
+    /// An empty one. Each execution counts as a use of the sandbox, and has a log.
+    pub(crate) fn new(activity: Arc<Activity>, logs: Arc<Logs>) -> Self {
         Self {
             activity,
+            logs,
             state: Locked::default(),
         }
     }
@@ -69,6 +72,7 @@ impl Registry {
             }
             Ok(Claim {
                 registry: Arc::clone(self),
+                log: self.logs.begin(id),
                 id,
                 _in_use: self.activity.begin(),
             })
@@ -93,12 +97,18 @@ impl Registry {
 pub(crate) struct Claim {
     registry: Arc<Registry>,
     id: ExecutionId,
+    log: Recorder,
     _in_use: Use,
 }
 
 impl Claim {
     pub(crate) const fn id(&self) -> ExecutionId {
         self.id
+    }
+
+    /// Where its output is kept.
+    pub(crate) fn log(&self) -> Recorder {
+        self.log.clone()
     }
 
     /// Makes the program known to those who want to feed or cancel it.

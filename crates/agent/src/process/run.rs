@@ -38,7 +38,7 @@ pub(crate) fn start(
     let began = Instant::now();
     let oom_kills_before = workload.oom_kills();
     let (frames, response) = reply::frames();
-    let sink = Arc::new(Sink::new(frames, request.output_limit_bytes));
+    let sink = Arc::new(Sink::new(frames, request.output_limit_bytes, claim.log()));
     match launch(workload, &request) {
         Ok(started) => {
             claim.set_running(Arc::clone(&started.running));

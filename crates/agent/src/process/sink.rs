@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::lock::Locked;
+use crate::logs::Recorder;
 
 /// How long a reader may take no frame after the execution has ended before it is given up.
 const LAST_PATIENCE: Duration = Duration::from_secs(60);
@@ -36,6 +37,7 @@ pub(crate) struct Sink {
     frames: mpsc::Sender<Bytes>,
     pace: watch::Sender<Pace>,
     limit: Option<u64>,
+    log: Recorder,
     state: Locked<State>,
 }
 
@@ -60,14 +62,20 @@ impl State {
 }
 
 impl Sink {
-    /// A sink with a budget in bytes; without one nothing is dropped.
-    pub(crate) fn new(frames: mpsc::Sender<Bytes>, limit: Option<u64>) -> Self {
+    /// A sink with a budget in bytes; without one nothing is dropped. The log gets all output.
+    pub(crate) fn new(frames: mpsc::Sender<Bytes>, limit: Option<u64>, log: Recorder) -> Self {
         Self {
             frames,
             pace: watch::Sender::new(Pace::Patient),
             limit,
+            log,
             state: Locked::default(),
         }
+    }
+
+    /// The log of the same execution.
+    pub(crate) const fn log(&self) -> &Recorder {
+        &self.log
     }
 
     /// Changes how a slow reader is dealt with.
@@ -82,6 +90,7 @@ impl Sink {
 
     /// Sends program output. `chunk` begins with room for the header of a frame.
     pub(crate) async fn output(&self, kind: FrameKind, mut chunk: Vec<u8>) {
+        self.log.output(&chunk[frame::HEADER..]);
         let bytes = chunk.len() - frame::HEADER;
         let granted = self.state.with(|state| state.spend(bytes, self.limit));
         if granted == 0 {
