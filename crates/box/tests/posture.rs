@@ -73,13 +73,22 @@ fn the_agent_has_what_it_needs_and_nothing_else() {
     assert_eq!(field(status, "Umask"), "0077");
     assert_eq!(field(status, "NSpid"), "1");
     assert_eq!(mounts(&seen["mountinfo"]), MOUNTS);
-    let words = |text: &str| {
-        text.split_whitespace()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(words(&seen["uid_map"]), ["999", "1", "1", "1000", "2", "1"]);
-    assert_eq!(words(&seen["gid_map"]), ["999", "1", "1", "1000", "2", "1"]);
+    fn words(text: &str) -> Vec<&str> {
+        text.split_whitespace().collect()
+    }
+    for map in ["uid_map", "gid_map"] {
+        // Which pair of the range it is depends on what else lives on this machine.
+        let [_, agent, _, _, workload, _] = words(&seen[map])[..] else {
+            panic!("{map}: {}", seen[map])
+        };
+        let pair: u32 = agent.parse().unwrap();
+        assert_eq!(
+            words(&seen[map]),
+            ["999", agent, "1", "1000", workload, "1"],
+            "{map}"
+        );
+        assert_eq!(workload, (pair + 1).to_string(), "{map}");
+    }
     assert_eq!(seen["setgroups"].trim(), "deny");
     assert_eq!(seen["environ"], "");
     assert_eq!(seen["cmdline"], "/opt/glovebox/bin/glovebox-agent\0");
