@@ -8,15 +8,32 @@
     reason = "tests fail by panicking"
 )]
 
+mod alone;
+mod ordinary;
+#[path = "../support/mod.rs"]
 mod support;
+#[expect(dead_code, reason = "the tests of the launcher use more of it")]
+#[path = "../../../box/tests/support/user.rs"]
+mod user;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use glovebox_protocol::event::{EventBody, Note, Outcome};
+use glovebox_protocol::ids::SandboxId;
+use glovebox_protocol::kernel::{KernelState, StartKernel};
 use glovebox_runtime::conformance::{Guest, Subject};
-use glovebox_runtime_embedded::EmbeddedRuntime;
-use glovebox_testkit::{HostSnapshot, count};
+use glovebox_runtime::{Capability, Start};
+use glovebox_runtime_embedded::ReadyKind;
+use glovebox_testkit::count;
+
+use alone::{Alone, alone};
+
+/// A name in `/tmp` that the tests of one user share.
+fn scratch(name: &str) -> std::path::PathBuf {
+    let uid = rustix::process::geteuid().as_raw();
+    format!("/tmp/glovebox-test-{uid}-{name}").into()
+}
 
 /// Memory that may come and go without being growth, in bytes.
 const SLACK: u64 = 8 * 1024 * 1024;
@@ -56,33 +73,12 @@ fn is_descendant(process: &BTreeMap<String, String>) -> bool {
         || status_of(parent).is_some_and(|parent| is_descendant(&parent))
 }
 
-/// Runs a test on a runtime of its own, and compares the host afterwards with what it was.
-async fn alone(test: impl AsyncFnOnce(&Subject)) {
-    let options = support::options();
-    let (data, run) = (options.data.clone(), options.run.clone());
-    let folders = [data.join("layers"), run];
-    fs_err::create_dir_all(&folders[1]).unwrap();
-    let folders = folders.each_ref().map(std::path::PathBuf::as_path);
-    let before = HostSnapshot::take(&folders).unwrap();
-
-    let installation = options.installation;
-    let runtime = EmbeddedRuntime::start(options).await.unwrap();
-    let runtime = Arc::new(runtime);
-    let subject = Subject::new(Arc::clone(&runtime) as _, installation, support::PYTHON);
-    test(&subject).await;
-    subject.finish().await;
-    Arc::into_inner(runtime).unwrap().shut_down().await.unwrap();
-
-    let after = HostSnapshot::take(&folders).unwrap();
-    assert_eq!(before.changes_until(&after), Vec::<String>::new());
-}
-
 #[tokio::test]
 async fn executing_many_times_keeps_memory_flat_and_leaves_the_host_as_it_was() {
     alone(execute_many_times).await;
 }
 
-async fn execute_many_times(subject: &Subject) {
+async fn execute_many_times(Alone { subject, .. }: &Alone) {
     let guest = subject.create().await;
     let execute = async |times: usize| {
         for n in 0..times {
@@ -116,7 +112,7 @@ async fn fifty_megabytes_of_output_pass_through_without_staying_and_leaves_the_h
     alone(print_fifty_megabytes).await;
 }
 
-async fn print_fifty_megabytes(subject: &Subject) {
+async fn print_fifty_megabytes(Alone { subject, .. }: &Alone) {
     const BYTES: u64 = 50_000_000;
     let guest = subject.create().await;
     guest.execute("1").await;
@@ -151,15 +147,68 @@ async fn print_fifty_megabytes(subject: &Subject) {
     guest.remove().await;
 }
 
+/// Work as people do: a table, and now and then a picture.
+const TABLE: &str = "import pandas as pd
+print(pd.DataFrame({'a': range(100), 'b': [n % 7 for n in range(100)]}).groupby('b').a.sum().sum())";
+const PLOT: &str = "import matplotlib.pyplot as plt
+plt.plot([3, 1, 2])
+plt.show()";
+
+#[tokio::test]
+async fn working_in_many_sandboxes_leaves_the_host_as_it_was() {
+    alone(work_in_many).await;
+}
+
+async fn work_in_many(Alone { subject, .. }: &Alone) {
+    for n in 0..count(300, 10_000) {
+        work(subject, n % 10 == 9).await;
+    }
+}
+
+async fn work(subject: &Subject, plots: bool) {
+    let guest = subject.create().await;
+    let ran = guest.execute(TABLE).await;
+    assert_eq!(ran.text(), "4950\n", "{ran:?}");
+    if plots {
+        let ran = guest.execute(PLOT).await;
+        let is_picture = |event: &EventBody| matches!(event, EventBody::Display(shown) if shown.data.contains_key("image/png"));
+        assert!(ran.events.iter().any(is_picture), "{ran:?}");
+    }
+    guest.remove().await;
+}
+
+#[tokio::test]
+async fn working_in_many_sandboxes_that_were_ready_leaves_the_host_as_it_was() {
+    alone(work_in_many_ready).await;
+}
+
+async fn work_in_many_ready(Alone { subject, runtime }: &Alone) {
+    let kind = ReadyKind::of(&subject.spec());
+    runtime.keep_ready(kind.clone(), 4).await.unwrap();
+    let asked = count(60, 2_000);
+    for n in 0..asked {
+        work(subject, n % 10 == 9).await;
+    }
+    let measured = runtime.measure().await.unwrap();
+    let pool = measured.pool(&kind).unwrap();
+    assert_eq!(pool.hits + pool.misses, asked as u64, "{pool:?}");
+    // Those that nobody asked for go with the launcher.
+}
+
 #[tokio::test]
 async fn making_and_ending_many_sandboxes_leaves_the_host_as_it_was() {
     alone(make_and_end_many).await;
 }
 
-async fn make_and_end_many(subject: &Subject) {
+async fn make_and_end_many(Alone { subject, .. }: &Alone) {
     for n in 0..count(100, 1_000) {
-        let guest = subject.create().await;
-        // Ways in which sandboxes are left: idle, in use, with leftovers, out of memory.
+        let mut spec = subject.spec();
+        if n % 8 >= 4 {
+            spec.start = Start::Fresh;
+        }
+        let guest = subject.create_as(spec).await;
+        // Ways in which sandboxes are left: idle and perhaps still without the kernel that is on
+        // its way, in use, with leftovers, in the middle of work.
         match n % 4 {
             0 => {}
             1 => {
@@ -175,8 +224,8 @@ async fn make_and_end_many(subject: &Subject) {
                 assert!(ran.ended.notes.contains(&note), "{:?}", ran.ended);
             }
             _ => {
-                let start = guest.script("print('up', flush=True)\nwhile True: pass");
-                let mut running = guest.client.run(&start).await.unwrap();
+                let cell = guest.cell("print('up', flush=True)\nwhile True: pass");
+                let mut running = guest.client.execute(&cell).await.unwrap();
                 // It is in the middle of its work when it is taken away.
                 while !matches!(running.next().await.unwrap(), Some(EventBody::Stdout(_))) {}
             }
@@ -190,17 +239,37 @@ async fn many_idle_sandboxes_live_side_by_side_and_leaves_the_host_as_it_was() {
     alone(hold_many_idle).await;
 }
 
-async fn hold_many_idle(subject: &Subject) {
-    let mut guests = Vec::new();
-    for _ in 0..count(20, 200) {
-        guests.push(subject.create().await);
+async fn hold_many_idle(Alone { subject, .. }: &Alone) {
+    // Where all have one id, Linux counts all their processes together.
+    let most = if subject.can(Capability::SeparateIds) {
+        1_000
+    } else {
+        200
+    };
+    let mut held = Vec::new();
+    for _ in 0..count(50, most) {
+        held.push(idle(subject).await);
     }
-    for guest in &guests {
-        assert_eq!(guest.client.status().await.unwrap().sandbox_id, guest.id);
+    for guest in &held {
+        let client = subject.client(*guest, Arc::clone(&subject.key));
+        assert_eq!(client.status().await.unwrap().sandbox_id, *guest);
+        let kernel = client.kernel().await.unwrap();
+        assert_eq!((kernel.state, kernel.generation), (KernelState::Idle, 1));
+        assert_eq!(kernel.start, Some(Start::Template));
     }
-    let ran = guests.last().unwrap().python("print('last')").await;
+    let guest = subject.create().await;
+    let ran = guest.python("print('last')").await;
     assert_eq!(ran.ended.outcome, Outcome::Exited { code: 0 });
-    for guest in guests {
-        guest.remove().await;
+    guest.remove().await;
+    for guest in held {
+        subject.runtime.remove(guest).await.unwrap();
     }
+}
+
+/// A sandbox whose kernel takes code, and to which nobody has a connection.
+async fn idle(subject: &Subject) -> SandboxId {
+    let guest = subject.create().await;
+    let start = StartKernel::default();
+    guest.client.start_kernel(&start).await.unwrap();
+    guest.id
 }

@@ -1,24 +1,29 @@
 //! A runtime on the test data, with the programs of this build.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_protocol::ids::InstallationId;
 use glovebox_runtime_embedded::Options;
 use glovebox_runtime_embedded::tree::{Programs, Setup, Silent};
-use glovebox_testkit::{program, test_data};
+use glovebox_testkit::{programs, test_data};
 
 /// The Python of a sandbox.
 pub(crate) const PYTHON: &str = "/opt/python/bin/python3";
 
 /// What an embedded runtime of these tests needs to know.
 pub(crate) fn options() -> Options {
+    options_with(&programs().unwrap())
+}
+
+/// The same with the programs of another folder.
+pub(crate) fn options_with(programs: &Path) -> Options {
     let data = test_data().unwrap();
     let setup = Setup {
         data: data.clone(),
         programs: Programs {
-            agent: program("glovebox-agent").unwrap(),
-            exec: program("glovebox-exec").unwrap(),
+            agent: programs.join("glovebox-agent"),
+            exec: programs.join("glovebox-exec"),
         },
         python: None,
         search: Vec::new(),
@@ -26,7 +31,7 @@ pub(crate) fn options() -> Options {
     };
     let trees = setup.ensure(&mut Silent).unwrap();
     Options {
-        launcher: program("glovebox-launcher").unwrap(),
+        launcher: programs.join("glovebox-launcher"),
         data,
         run: run_folder(),
         layers: trees.layers,

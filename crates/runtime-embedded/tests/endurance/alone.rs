@@ -1,0 +1,77 @@
+//! The whole machine before a test and after it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use glovebox_runtime::conformance::Subject;
+use glovebox_runtime::{Runtime, Start};
+use glovebox_runtime_embedded::EmbeddedRuntime;
+use glovebox_testkit::HostSnapshot;
+
+/// Linux frees some of its own objects later, and other programs of the machine use some: by this
+/// much its memory may have grown after a test, in KiB. It is a few KiB for each sandbox of the
+/// full count.
+const LINUX_SLACK_KIB: i64 = 64 * 1024;
+
+/// A runtime of its own, whose kernels are copies of a template.
+pub(crate) struct Alone {
+    pub(crate) subject: Subject,
+    pub(crate) runtime: Arc<EmbeddedRuntime>,
+}
+
+/// Runs a test on a runtime of its own, and compares the machine afterwards with what it was.
+pub(crate) async fn alone(test: impl AsyncFnOnce(&Alone)) {
+    let options = crate::support::options();
+    let folders = [options.data.join("layers"), options.run.clone()];
+    fs_err::create_dir_all(&folders[1]).unwrap();
+    let before = Machine::look(&folders.each_ref().map(std::path::PathBuf::as_path));
+
+    let installation = options.installation;
+    let runtime = Arc::new(EmbeddedRuntime::start(options).await.unwrap());
+    let driven: Arc<dyn Runtime> = Arc::<EmbeddedRuntime>::clone(&runtime);
+    let subject =
+        Subject::new(driven, installation, crate::support::PYTHON).starting(Start::Template);
+    let alone = Alone { subject, runtime };
+    test(&alone).await;
+    let Alone { subject, runtime } = alone;
+    subject.finish().await;
+    Arc::into_inner(runtime).unwrap().shut_down().await.unwrap();
+
+    before.assert_unchanged(&folders.each_ref().map(std::path::PathBuf::as_path));
+}
+
+/// What a sandbox could leave behind.
+pub(crate) struct Machine {
+    host: HostSnapshot,
+    linux_kib: i64,
+}
+
+impl Machine {
+    pub(crate) fn look(folders: &[&Path]) -> Self {
+        Self {
+            host: HostSnapshot::take(folders).unwrap(),
+            linux_kib: linux_kib(),
+        }
+    }
+
+    pub(crate) fn assert_unchanged(&self, folders: &[&Path]) {
+        let after = Self::look(folders);
+        assert_eq!(self.host.changes_until(&after.host), Vec::<String>::new());
+        let grown = after.linux_kib - self.linux_kib;
+        assert!(
+            grown < LINUX_SLACK_KIB,
+            "Linux keeps {grown} KiB more than before"
+        );
+    }
+}
+
+/// What Linux holds itself and cannot give back: objects, stacks of processes, page tables, and
+/// what it keeps for each processor.
+fn linux_kib() -> i64 {
+    let text = fs_err::read_to_string("/proc/meminfo").unwrap();
+    let held = ["SUnreclaim:", "KernelStack:", "PageTables:", "Percpu:"];
+    text.lines()
+        .filter(|line| held.iter().any(|name| line.starts_with(name)))
+        .filter_map(|line| line.split_whitespace().nth(1)?.parse::<i64>().ok())
+        .sum()
+}
