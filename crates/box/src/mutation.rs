@@ -98,7 +98,7 @@ mutations! {
     WorkspaceInodes = "workspace-inodes",
     /// Descriptors of the launcher stay open.
     CloseDescriptors = "close-descriptors",
-    /// Descriptors of the agent stay open in the workload.
+    /// Descriptors of the agent, or of the template, stay open in the workload.
     CloseWorkloadDescriptors = "close-workload-descriptors",
     /// What the kernel counts for a user is limited as for the host's.
     UserCounts = "user-counts",
@@ -112,8 +112,6 @@ mutations! {
     Reseed = "reseed",
     /// Kernels are copied from any template, whoever it was started for.
     TrustDomain = "trust-domain",
-    /// Descriptors of the template stay open in its copies.
-    TemplateDescriptors = "template-descriptors",
 }
 
 /// What is left out.

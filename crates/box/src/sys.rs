@@ -4,16 +4,22 @@
 //! order and with what, stands in the modules that use it.
 #![expect(
     unsafe_code,
-    reason = "clone3, mount_setattr and the like have no safe wrapper in a crate we trust"
+    reason = "clone3, mount_setattr and the like have no safe wrapper in a crate we trust, and what Python loads has to be exported"
 )]
 
+#[cfg(feature = "template-library")]
+pub(crate) mod beside;
 pub(crate) mod clone;
 pub(crate) mod descriptors;
 pub(crate) mod execute;
 pub(crate) mod landlock_abi;
 pub(crate) mod lock;
 pub(crate) mod mount_attributes;
+#[cfg(feature = "template-library")]
+mod python;
 pub(crate) mod signals;
+#[cfg(feature = "template-library")]
+pub(crate) mod thread_state;
 
 use std::io;
 

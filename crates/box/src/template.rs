@@ -5,7 +5,13 @@
 //! library, which Python loads and which is built from this crate with the feature
 //! `template-library`: that copies the process into a box and seals the copy.
 
+#[cfg(feature = "template-library")]
+mod copy;
+#[cfg(feature = "template-library")]
+mod fork;
 pub(crate) mod namespaces;
 pub(crate) mod order;
 pub(crate) mod process;
+#[cfg(feature = "template-library")]
+pub(crate) mod serve;
 mod start;

@@ -15,7 +15,7 @@ use super::layout::{Controller, Version};
 use super::limits::{Role, Setting, settings};
 use super::pod::{PodGroups, enable};
 use super::{CgroupError, files, on};
-use crate::mutation::Omissions;
+use crate::mutation::{Mutation, Omissions};
 
 const AGENT: &str = "agent";
 const WORK: &str = "work";
@@ -179,7 +179,10 @@ impl BoxGroups {
     /// # Errors
     /// When a way cannot be opened.
     #[expect(dead_code, reason = "the launcher starts no template yet")]
-    pub(crate) fn template_doors(&self) -> Result<WorkDoors, CgroupError> {
+    pub(crate) fn template_doors(&self, omissions: &Omissions) -> Result<WorkDoors, CgroupError> {
+        if omissions.omits(Mutation::WorkCgroup) {
+            return Ok(WorkDoors::Doors(Vec::new()));
+        }
         match (self.version, self.trees.first()) {
             (Version::Two, Some(tree)) => {
                 open_folder(&tree.whole.join(WORK), OFlags::RDONLY).map(WorkDoors::Folder)

@@ -88,7 +88,7 @@ pub(crate) fn clone_process(
         .ok_or_else(|| io::Error::other("clone3 gave a process id that is none"))
 }
 
-const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+pub(super) const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
 /// Gives this process a view of control groups whose root is its own group.
 ///

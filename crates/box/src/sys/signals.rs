@@ -30,13 +30,46 @@ pub(crate) fn reset() -> io::Result<()> {
             )
         };
     }
-    // SAFETY: `set` is filled before it is read, and outlives the call.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        checked(libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut()).into())
+    Mask::none().set()
+}
+
+/// Which signals are blocked.
+#[derive(Clone, Copy)]
+pub(crate) struct Mask(libc::sigset_t);
+
+impl Mask {
+    /// None.
+    pub(crate) fn none() -> Self {
+        // SAFETY: an integer array, for which zero is a valid value.
+        let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+        // SAFETY: writes `set` only.
+        unsafe { libc::sigemptyset(&raw mut set) };
+        Self(set)
     }
-    .map(drop)
+
+    /// All that can be.
+    #[cfg(feature = "template-library")]
+    pub(crate) fn all() -> Self {
+        let Self(mut set) = Self::none();
+        // SAFETY: writes `set` only.
+        unsafe { libc::sigfillset(&raw mut set) };
+        Self(set)
+    }
+
+    /// Blocks these and no others.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(crate) fn set(&self) -> io::Result<()> {
+        // SAFETY: reads the set only, which outlives the call.
+        checked(
+            unsafe {
+                libc::sigprocmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut())
+            }
+            .into(),
+        )
+        .map(drop)
+    }
 }
 
 /// Blocks the signals that ask a program to end, and gives a descriptor that is readable once

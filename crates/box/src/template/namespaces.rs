@@ -7,16 +7,19 @@ use rustix::thread::LinkNameSpaceType;
 
 use crate::control::Fault;
 
-/// Each kind with its name in `/proc`, in the order in which they are handed over.
-pub(crate) const KINDS: [(&str, LinkNameSpaceType); 7] = [
+/// Those that a helper joins, with their names in `/proc`, in the order in which that is possible:
+/// the user namespace gives the right to join the others.
+pub(crate) const JOINED: [(&str, LinkNameSpaceType); 6] = [
     ("user", LinkNameSpaceType::User),
     ("mnt", LinkNameSpaceType::Mount),
     ("net", LinkNameSpaceType::Network),
     ("ipc", LinkNameSpaceType::InterProcessCommunication),
     ("uts", LinkNameSpaceType::HostNameAndNISDomainName),
-    ("cgroup", LinkNameSpaceType::ControlGroup),
     ("pid", LinkNameSpaceType::ProcessID),
 ];
+
+/// The one that a copy joins itself.
+pub(crate) const VIEW: (&str, LinkNameSpaceType) = ("cgroup", LinkNameSpaceType::ControlGroup);
 
 /// All namespaces of one box.
 #[derive(Debug)]
@@ -29,8 +32,9 @@ impl Namespaces {
     /// # Errors
     /// When the process has ended.
     pub(crate) fn of(host_pid: i32) -> Result<Self, Fault> {
-        KINDS
+        JOINED
             .iter()
+            .chain([&VIEW])
             .map(|(name, _)| {
                 let path = format!("/proc/{host_pid}/ns/{name}");
                 rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(
@@ -41,7 +45,7 @@ impl Namespaces {
             .map(Self)
     }
 
-    /// In the order of [`KINDS`].
+    /// In the order of [`JOINED`], and [`VIEW`] last.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.0.iter().map(|fd| fd.as_fd())
     }

@@ -28,8 +28,8 @@ const LONGEST_PACKET: usize = 16 * 1024;
 const MOST_DESCRIPTORS: usize = 32;
 
 /// From launcher to template: copy yourself into a box. Beside it come the descriptors of the
-/// box's namespaces in the order of [`super::namespaces::KINDS`], the kernel's end of the wire,
-/// and the ways into the workload's control groups.
+/// box's namespaces, see [`super::namespaces`], the kernel's end of the wire, and the ways into the
+/// workload's control groups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Order {

@@ -140,8 +140,10 @@ fn confine(line: &mut OwnedFd, omissions: &Omissions) -> Result<(), Failed> {
 
 /// Null streams, the line behind them, and nothing else.
 fn arrange(line: &mut OwnedFd) -> rustix::io::Result<()> {
-    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    let null = fcntl_dupfd_cloexec(&null, ASIDE)?;
+    let null = {
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        fcntl_dupfd_cloexec(&null, ASIDE)?
+    };
     let aside = fcntl_dupfd_cloexec(&*line, ASIDE)?;
     let placed = (0..LINE)
         .try_for_each(|number| place(null.as_fd(), number))
