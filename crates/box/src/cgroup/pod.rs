@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Uid, flock};
 use rustix::io::Errno;
 
-use super::group::{empty, remove_folder};
+use super::group::{empty, open_folder, remove_folder};
 use super::layout::{Controller, Layout, SUPERVISOR, Tree, Version};
 use super::{CgroupError, files, on};
 use crate::fault::chain;
@@ -21,6 +22,11 @@ use crate::weakness::Weakness;
 
 /// How long a leftover pod is given to become empty and go away.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The launcher's own leaf in its pod, on version 2: a process is only moved, or cloned, from a
+/// group into another by whoever may write to the group that both are below. So what makes the
+/// boxes of a pod has to be in the pod itself.
+const LAUNCHER: &str = "launcher";
 
 /// Why an ordinary user has no place for control groups of version 2.
 const NO_SCOPE: &str = "this process is in no scope that the user's systemd has made for it, and the control groups of other processes are left alone";
@@ -132,6 +138,20 @@ impl PodGroups {
         missing
     }
 
+    /// On version 2, the leaf of the process that makes the pod's boxes as a descriptor, into
+    /// which it is to be cloned.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub(crate) fn launcher(&self) -> Result<Option<OwnedFd>, CgroupError> {
+        match (self.version, self.trees.first()) {
+            (Version::Two, Some(tree)) => {
+                open_folder(&tree.folder.join(LAUNCHER), OFlags::RDONLY).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Removes the folders. Nothing may be left in them.
     ///
     /// # Errors
@@ -229,7 +249,7 @@ fn make_tree(
     let made = fill(version, &tree.base, &folder, &controllers, owner);
     if let Err(error) = made {
         // Nothing is in it; if it stays, the next launcher sweeps it.
-        let _ = files::remove_folder(&folder);
+        let _ = clear(version, &folder);
         return Err(error);
     }
     Ok(PodTree {
@@ -264,6 +284,8 @@ fn fill(
     if version == Version::Two {
         enable(base, controllers)?;
         enable(folder, controllers)?;
+        let leaf = folder.join(LAUNCHER);
+        files::make_folder(&leaf).map_err(on("making the control group", &leaf))?;
     }
     let Some((uid, gid)) = owner else {
         return Ok(());

@@ -2,7 +2,7 @@
 //! to the inner one, waits for its end, and takes away the pod's folders.
 
 use std::cell::Cell;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -281,7 +281,12 @@ fn run_pod(
     let outside = Cell::new(Some(lifeline_outside));
     let inheritance = prepared.inheritance(lifeline_inside).map_err(failed)?;
     let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID;
-    let inner = clone_process(one_thread, flags, None, || {
+    let group = prepared
+        .pod
+        .launcher()
+        .map_err(|error| Fault::failed("making the pod", chain(&error)))?;
+    let group = group.as_ref().map(AsFd::as_fd);
+    let inner = clone_process(one_thread, flags, group, || {
         // The inner process would not see the outer one's end of the pipe close.
         drop(outside.take());
         inner::run(line, inheritance)
