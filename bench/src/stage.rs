@@ -54,10 +54,7 @@ impl Stage {
         );
         let setup = Setup {
             data: data.into(),
-            programs: Programs {
-                agent: programs.join("glovebox-agent"),
-                exec: programs.join("glovebox-exec"),
-            },
+            programs: Programs::in_folder(&programs),
             python: None,
             search,
             lock: LOCK.into(),
@@ -185,6 +182,17 @@ impl Stage {
         let measured = self.shared.runtime.measure().await?;
         let template = measured.template(TRUST_DOMAIN);
         Ok(template.context("there is no template")?.pid)
+    }
+
+    /// The steps in which the launcher made a sandbox, each with its milliseconds; none where it
+    /// had been made before it was asked for.
+    pub(crate) fn steps(&self, sandbox: &Sandbox) -> Vec<(String, f64)> {
+        let made = self.shared.runtime.made(sandbox.id());
+        made.filter(|made| !made.was_ready)
+            .into_iter()
+            .flat_map(|made| made.steps)
+            .map(|(step, length)| (step, length.as_secs_f64() * 1000.0))
+            .collect()
     }
 
     /// Ends a sandbox and waits until nothing of it is left.

@@ -41,8 +41,10 @@ const GAP: Duration = Duration::from_millis(200);
 const POOL: u32 = 8;
 
 /// When what happened, in milliseconds from the asking on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Way {
+    /// How long each step took the launcher.
+    steps: Vec<(String, f64)>,
     /// The sandbox answers.
     created: f64,
     /// The code begins.
@@ -185,6 +187,13 @@ fn headline(name: &str, row: &[Way], beside: &Beside<'_>, goal: f64) -> Result<V
         let name = format!("stage_{name}_{stage}_ms");
         figures.push(Figure::median("G1", &name, &lengths));
     }
+    // All were made in the same steps.
+    for (at, (step, _)) in row[0].steps.iter().enumerate() {
+        let lengths = row.iter().filter_map(|way| Some(way.steps.get(at)?.1));
+        let lengths = Samples::new(lengths.collect())?;
+        let name = format!("launcher_{name}_{}_ms", step.replace([' ', '-'], "_"));
+        figures.push(Figure::median("G1", &name, &lengths));
+    }
     Ok(figures)
 }
 
@@ -228,7 +237,8 @@ async fn way(stage: &Stage, code: &str) -> Result<Way> {
     let asked = monotonic_ms();
     let sandbox = stage.create(Start::Template).await?;
     let created = monotonic_ms() - asked;
-    let way = execute(&sandbox, code, asked, created).await?;
+    let mut way = execute(&sandbox, code, asked, created).await?;
+    way.steps = stage.steps(&sandbox);
     stage.remove(sandbox).await?;
     Ok(way)
 }
@@ -244,6 +254,7 @@ async fn execute(sandbox: &Sandbox, code: &str, asked: f64, created: f64) -> Res
         Ok(number / 1e6 - asked)
     };
     Ok(Way {
+        steps: Vec::new(),
         created,
         begun: next()?,
         ended: next()?,

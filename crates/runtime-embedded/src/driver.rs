@@ -20,7 +20,7 @@ use glovebox_runtime::{
 use crate::link::{Link, LinkError};
 use failure::from_link;
 use making::{Inner, Making};
-pub use ready::{Measured, Pool, ReadyKind, Template};
+pub use ready::{Made, Measured, Pool, ReadyKind, Template};
 use table::Table;
 
 /// What an embedded runtime needs to know.
@@ -137,6 +137,12 @@ impl EmbeddedRuntime {
             Ok(_) => Err(from_link(doing, LinkError::Mismatched)),
             Err(error) => Err(from_link(doing, error)),
         }
+    }
+
+    /// Says how a sandbox was made, and how long each step of it took the launcher.
+    #[must_use]
+    pub fn made(&self, id: SandboxId) -> Option<Made> {
+        self.inner.table.made(id)
     }
 
     /// Ends every sandbox and the launcher, and waits until nothing is left of them.

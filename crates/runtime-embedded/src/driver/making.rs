@@ -56,8 +56,9 @@ impl Inner {
         };
         let was_ready = match self.ask_for_box(asked).await {
             Ok(facts) => {
-                self.table.made(id, facts.socket);
-                facts.was_ready
+                let was_ready = facts.was_ready;
+                self.table.is_made(id, facts);
+                was_ready
             }
             Err(error) => {
                 self.table.forget(id);

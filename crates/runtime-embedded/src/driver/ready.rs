@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use glovebox_box::control::{BoxKind, PoolFacts, TemplateFacts};
+use glovebox_box::control::{BoxFacts, BoxKind, PoolFacts, TemplateFacts};
 use glovebox_protocol::limits::Limits;
 use glovebox_runtime::{SandboxSpec, Start};
 
@@ -98,6 +98,27 @@ pub struct Template {
     pub age: Duration,
     /// Its process id on this machine.
     pub pid: i32,
+}
+
+/// How the launcher made a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// Whether it had been made before it was asked for.
+    pub was_ready: bool,
+    /// How long each step took, in order.
+    pub steps: Vec<(String, Duration)>,
+}
+
+impl From<&BoxFacts> for Made {
+    fn from(facts: &BoxFacts) -> Self {
+        let steps = facts.stages_us.iter();
+        Self {
+            was_ready: facts.was_ready,
+            steps: steps
+                .map(|(step, micros)| (step.clone(), Duration::from_micros(*micros)))
+                .collect(),
+        }
+    }
 }
 
 impl From<PoolFacts> for Pool {

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use glovebox_box::control::BoxEnd;
+use glovebox_box::control::{BoxEnd, BoxFacts};
 use glovebox_protocol::ids::SandboxId;
 use glovebox_runtime::{RuntimeError, Sandbox, SandboxState};
 
+use super::ready::Made;
 use crate::link::{Watcher, lock};
 
 #[derive(Debug)]
 struct Entry {
-    /// Where the agent listens; known once the box is made.
-    socket: Option<PathBuf>,
+    /// Where the agent listens and the like; known once the box is made.
+    facts: Option<BoxFacts>,
     state: SandboxState,
     hard_deadline_ms: Option<i64>,
 }
@@ -44,7 +45,7 @@ impl Table {
             Slot::Occupied(_) => Err(RuntimeError::AlreadyExists { id }),
             Slot::Vacant(slot) => {
                 slot.insert(Entry {
-                    socket: None,
+                    facts: None,
                     state: SandboxState::Running,
                     hard_deadline_ms,
                 });
@@ -53,18 +54,27 @@ impl Table {
         }
     }
 
-    /// Writes down where the agent listens.
-    pub(super) fn made(&self, id: SandboxId, socket: PathBuf) {
+    /// Writes down what the launcher says of a box that it has made.
+    pub(super) fn is_made(&self, id: SandboxId, facts: BoxFacts) {
         if let Some(entry) = lock(&self.0).get_mut(&id) {
-            entry.socket = Some(socket);
+            entry.facts = Some(facts);
         }
+    }
+
+    /// How a sandbox was made, once it is.
+    pub(super) fn made(&self, id: SandboxId) -> Option<Made> {
+        let table = lock(&self.0);
+        table.get(&id)?.facts.as_ref().map(Made::from)
     }
 
     /// Where the agent of a running sandbox listens.
     pub(super) fn socket(&self, id: SandboxId) -> Result<PathBuf, RuntimeError> {
         match lock(&self.0).get(&id) {
             Some(entry) => match &entry.state {
-                SandboxState::Running => entry.socket.clone().ok_or(None),
+                SandboxState::Running => {
+                    let facts = entry.facts.as_ref();
+                    facts.map(|facts| facts.socket.clone()).ok_or(None)
+                }
                 SandboxState::Ended { reason } => Err(Some(reason.clone())),
             },
             None => Err(None),
