@@ -27,10 +27,17 @@ export GLOVEBOX_TEST_DATA := $(or $(GLOVEBOX_TEST_DATA),$(if $(ROOT),/var/cache/
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
+.PHONY: build
+build: ## Build every program, for tests and by hand
+	@scripts/need build
+	cargo build --locked --workspace --bins
+	scripts/template-library "$(DEBUG)"
+
 .PHONY: run
 run: ## Build, set up, and run the example; the results are in results/
 	@scripts/need build
 	cargo build --release --locked $(PROGRAMS)
+	scripts/template-library "$(RELEASE)" --release
 	@scripts/need run "$(RELEASE)/glovebox"
 	"$(RELEASE)/glovebox" setup
 	"$(RELEASE)/glovebox" run examples/penguins/report.py examples/penguins/penguins.csv --out results/
@@ -54,6 +61,7 @@ test-build:
 	@scripts/need build
 	@scripts/need nextest
 	cargo build --locked --workspace --all-targets
+	scripts/template-library "$(DEBUG)"
 	@scripts/need test "$(DEBUG)/glovebox"
 	"$(DEBUG)/glovebox" setup --data "$(GLOVEBOX_TEST_DATA)"
 
@@ -68,6 +76,7 @@ check-format:
 check-lints:
 	@scripts/need build
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked -p glovebox-box --lib --features template-library -- -D warnings
 
 # Crate arrows, homes of `unsafe`, file sizes, paths and links in documents, words that do not belong.
 .PHONY: check-repository
@@ -97,5 +106,6 @@ check-dependencies:
 bench: ## Measure; BENCH=short for the quick form. Figures go to target/bench.jsonl
 	@scripts/need build
 	cargo build --release --locked --workspace --bins
+	scripts/template-library "$(RELEASE)" --release
 	@scripts/need bench "$(RELEASE)/glovebox"
 	bench/run $(BENCH)

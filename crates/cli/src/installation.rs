@@ -40,20 +40,14 @@ impl Installation {
                         shown(&places[0]),
                         shown(&places[1])
                     ),
-                    fix: Some(
-                        "install Glovebox anew, or build it with `cargo build --workspace --bins`"
-                            .into(),
-                    ),
+                    fix: Some("install Glovebox anew, or build it with `make build`".into()),
                     code: glovebox_protocol::error::ErrorCode::RuntimeUnavailable,
                     cause: None,
                 })
         };
         Ok(Self {
             launcher: find("glovebox-launcher")?,
-            programs: Programs {
-                agent: find("glovebox-agent")?,
-                exec: find("glovebox-exec")?,
-            },
+            programs: Programs::found(find)?,
         })
     }
 

@@ -44,7 +44,7 @@ pub fn program(name: &str) -> Result<PathBuf> {
     let path = programs()?.join(name);
     ensure!(
         path.is_file(),
-        "there is no program {}; `cargo build --workspace --bins` makes it",
+        "there is no program {}; `make build` makes it",
         path.display()
     );
     Ok(path)

@@ -164,10 +164,15 @@ fn data_folder() -> PathBuf {
 /// where it is not there.
 pub(crate) fn with_sandbox() -> Place {
     let beside = Path::new(env!("CARGO_BIN_EXE_glovebox")).parent().unwrap();
-    for program in ["glovebox-launcher", "glovebox-exec", "glovebox-agent"] {
+    for program in [
+        "glovebox-launcher",
+        "glovebox-exec",
+        "glovebox-agent",
+        "libglovebox_template.so",
+    ] {
         assert!(
             beside.join(program).is_file(),
-            "{program} is not built; run `cargo build --workspace --bins` first"
+            "{program} is not built; run `make build` first"
         );
     }
     Place::new()

@@ -22,20 +22,57 @@ include!(concat!(env!("OUT_DIR"), "/embedded_python.rs"));
 const DOING: &str = "making the runtime layer";
 const RECORD: &str = "runtime.json";
 
-/// The programs of Glovebox that go into every sandbox.
+/// The programs of Glovebox that go into every sandbox, and the library with which its Python
+/// copies itself.
 #[derive(Debug, Clone)]
 pub struct Programs {
     /// `glovebox-agent`.
     pub agent: PathBuf,
     /// `glovebox-exec`.
     pub exec: PathBuf,
+    /// `libglovebox_template.so`.
+    pub library: PathBuf,
+}
+
+impl Programs {
+    const AGENT: &str = "glovebox-agent";
+    const EXEC: &str = "glovebox-exec";
+    const LIBRARY: &str = "libglovebox_template.so";
+
+    /// Those that lie in one folder, as a build leaves them.
+    #[must_use]
+    pub fn in_folder(folder: &Path) -> Self {
+        let find = |name: &str| Ok::<_, std::convert::Infallible>(folder.join(name));
+        let Ok(programs) = Self::found(find);
+        programs
+    }
+
+    /// Those that are found by their names.
+    ///
+    /// # Errors
+    /// The first that is not found.
+    pub fn found<E>(find: impl Fn(&str) -> Result<PathBuf, E>) -> Result<Self, E> {
+        Ok(Self {
+            agent: find(Self::AGENT)?,
+            exec: find(Self::EXEC)?,
+            library: find(Self::LIBRARY)?,
+        })
+    }
+
+    /// Each with its name in a sandbox.
+    fn parts(&self) -> [(&Path, &'static str); 3] {
+        [
+            (&self.agent, Self::AGENT),
+            (&self.exec, Self::EXEC),
+            (&self.library, Self::LIBRARY),
+        ]
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     embedded: String,
-    agent: FileIdentity,
-    exec: FileIdentity,
+    programs: Vec<FileIdentity>,
     /// The root tree that the Python files are compiled for.
     root: String,
     layer: String,
@@ -50,11 +87,15 @@ pub(crate) fn ensure(
 ) -> Result<String, SetupError> {
     let failed = file(DOING);
     let embedded = embedded_hash();
-    let agent = FileIdentity::of(&programs.agent).map_err(&failed)?;
-    let exec = FileIdentity::of(&programs.exec).map_err(&failed)?;
+    let identities = programs
+        .parts()
+        .iter()
+        .map(|(path, _)| FileIdentity::of(path))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(&failed)?;
     let known: Option<Record> = store.recall(RECORD);
     if let Some(known) = known
-        && (&known.embedded, &known.agent, &known.exec) == (&embedded, &agent, &exec)
+        && (&known.embedded, &known.programs) == (&embedded, &identities)
         && known.root == root.tree
         && store.tree(&known.layer).exists()
         && store.tree(&known.layer).looks_untouched()?
@@ -62,12 +103,13 @@ pub(crate) fn ensure(
         return Ok(known.layer);
     }
     let lock = store.lock(progress)?;
-    let parts = [
-        manifest::hash_file(&programs.agent).map_err(&failed)?,
-        manifest::hash_file(&programs.exec).map_err(&failed)?,
-        embedded.clone(),
-        root.tree.clone(),
-    ];
+    let mut parts = programs
+        .parts()
+        .iter()
+        .map(|(path, _)| manifest::hash_file(path))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(&failed)?;
+    parts.extend([embedded.clone(), root.tree.clone()]);
     let layer = format!(
         "runtime-{}",
         &manifest::hash_bytes(parts.join("\n").as_bytes())[..16]
@@ -88,8 +130,7 @@ pub(crate) fn ensure(
         RECORD,
         &Record {
             embedded,
-            agent,
-            exec,
+            programs: identities,
             root: root.tree.clone(),
             layer: layer.clone(),
         },
@@ -104,10 +145,7 @@ fn fill(programs: &Programs, root: &Ready, layer: &Path) -> Result<(), SetupErro
     let home = layer.join("opt/glovebox");
     // Readable for all: the overlay reads on behalf of the pod's id, which does not own the
     // file when root set it up. Landlock keeps the workload from it.
-    for (from, name) in [
-        (&programs.agent, "glovebox-agent"),
-        (&programs.exec, "glovebox-exec"),
-    ] {
+    for (from, name) in programs.parts() {
         let to = home.join("bin").join(name);
         copy::file(from, &to)
             .and_then(|()| copy::set_mode(&to, 0o755))
@@ -148,15 +186,18 @@ mod tests {
         }
     }
 
+    fn programs(folder: &Path) -> Programs {
+        let programs = Programs::in_folder(folder);
+        for (path, name) in programs.parts() {
+            fs::write(path, name).unwrap();
+        }
+        programs
+    }
+
     #[test]
-    fn another_agent_makes_another_layer_and_the_same_one_none() {
+    fn other_programs_make_another_layer_and_the_same_ones_none() {
         let data = tempfile::tempdir().unwrap();
-        let programs = Programs {
-            agent: data.path().join("agent"),
-            exec: data.path().join("exec"),
-        };
-        fs::write(&programs.agent, "1").unwrap();
-        fs::write(&programs.exec, "2").unwrap();
+        let programs = programs(data.path());
         let store = Store::open(data.path().join("layers")).unwrap();
         let first = ensure(&programs, &root("root-1"), &store, &mut Silent).unwrap();
         assert_eq!(
@@ -180,22 +221,18 @@ mod tests {
 
         let other = ensure(&programs, &root("root-2"), &store, &mut Silent).unwrap();
         assert_ne!(other, first, "compiled for another interpreter");
-        fs::write(&programs.agent, "other").unwrap();
-        assert_ne!(
-            ensure(&programs, &root("root-1"), &store, &mut Silent).unwrap(),
-            first
-        );
+        let mut seen = std::collections::BTreeSet::from([first]);
+        for (path, _) in programs.parts() {
+            fs::write(path, "other").unwrap();
+            let changed = ensure(&programs, &root("root-1"), &store, &mut Silent).unwrap();
+            assert!(seen.insert(changed), "{} does not count", path.display());
+        }
     }
 
     #[test]
     fn a_changed_layer_is_refused_by_name() {
         let data = tempfile::tempdir().unwrap();
-        let programs = Programs {
-            agent: data.path().join("agent"),
-            exec: data.path().join("exec"),
-        };
-        fs::write(&programs.agent, "1").unwrap();
-        fs::write(&programs.exec, "2").unwrap();
+        let programs = programs(data.path());
         let store = Store::open(data.path().join("layers")).unwrap();
         let layer = ensure(&programs, &root("root-1"), &store, &mut Silent).unwrap();
         fs::write(

@@ -11,7 +11,12 @@ use crate::support::options_with;
 use crate::user::{self, Account};
 
 /// What is started from the folder of this program.
-const PROGRAMS: [&str; 3] = ["glovebox-launcher", "glovebox-agent", "glovebox-exec"];
+const PROGRAMS: [&str; 4] = [
+    "glovebox-launcher",
+    "glovebox-agent",
+    "glovebox-exec",
+    "libglovebox_template.so",
+];
 
 #[test]
 fn the_same_by_a_user_with_subordinate_ids_leaves_the_host_as_it_was() {

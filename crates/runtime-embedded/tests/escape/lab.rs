@@ -124,10 +124,7 @@ pub(crate) fn options(run: &TempDir) -> Result<Options> {
     let data = test_data()?;
     let setup = Setup {
         data: data.clone(),
-        programs: Programs {
-            agent: program("glovebox-agent")?,
-            exec: program("glovebox-exec")?,
-        },
+        programs: Programs::found(program)?,
         python: None,
         search: Vec::new(),
         lock: LOCK.into(),

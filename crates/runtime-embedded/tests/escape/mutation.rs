@@ -141,8 +141,8 @@ impl Check {
     }
 }
 
-/// The programs that can leave something out.
-fn mutable_programs() -> Result<(PathBuf, PathBuf)> {
+/// The folder with the programs that can leave something out.
+fn mutable_programs() -> Result<PathBuf> {
     let target = cargo_target()?.join("mutations");
     let status = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--locked", "-p", "glovebox-box"])
@@ -164,11 +164,20 @@ fn mutable_programs() -> Result<(PathBuf, PathBuf)> {
         .strip_prefix(cargo_target()?)?
         .to_owned();
     let built = target.join(profile);
-    Ok((built.join("glovebox-launcher"), built.join("glovebox-exec")))
+    let library = Command::new(repository().join("scripts/template-library"))
+        .arg(&built)
+        .args(["--features", "mutations"])
+        .status()
+        .context("building the library that can leave something out")?;
+    ensure!(
+        library.success(),
+        "building the library that can leave something out failed"
+    );
+    Ok(built)
 }
 
 /// A data folder of its own, with the trees of the tests' and with a layer of these programs.
-fn layers(exec: &Path) -> Result<(PathBuf, Vec<String>)> {
+fn layers(built: &Path) -> Result<(PathBuf, Vec<String>)> {
     let data = cargo_target()?.join("mutations/data");
     fs_err::create_dir_all(&data)?;
     let trees = data.join("trees");
@@ -184,7 +193,7 @@ fn layers(exec: &Path) -> Result<(PathBuf, Vec<String>)> {
         data: data.clone(),
         programs: Programs {
             agent: program("glovebox-agent")?,
-            exec: exec.to_owned(),
+            ..Programs::in_folder(built)
         },
         python: None,
         search: Vec::new(),
@@ -208,8 +217,9 @@ struct Workshop {
 
 impl Workshop {
     async fn open() -> Result<Self> {
-        let (launcher, exec) = mutable_programs()?;
-        let (data, layers) = layers(&exec)?;
+        let built = mutable_programs()?;
+        let launcher = built.join("glovebox-launcher");
+        let (data, layers) = layers(&built)?;
         let folder = tempfile::tempdir()?;
         fs_err::copy(&launcher, folder.path().join(LAUNCHER))?;
         let plain = Embedded::start().await?;

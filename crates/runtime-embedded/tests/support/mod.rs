@@ -21,10 +21,7 @@ pub(crate) fn options_with(programs: &Path) -> Options {
     let data = test_data().unwrap();
     let setup = Setup {
         data: data.clone(),
-        programs: Programs {
-            agent: programs.join("glovebox-agent"),
-            exec: programs.join("glovebox-exec"),
-        },
+        programs: Programs::in_folder(programs),
         python: None,
         search: Vec::new(),
         lock: glovebox_runtime_embedded::tree::LOCK.into(),

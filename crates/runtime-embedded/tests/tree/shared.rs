@@ -14,10 +14,7 @@ use crate::small::search_path;
 fn root_tree() -> (Setup, PathBuf) {
     let setup = Setup {
         data: test_data().unwrap(),
-        programs: Programs {
-            agent: program("glovebox-agent").unwrap(),
-            exec: program("glovebox-exec").unwrap(),
-        },
+        programs: Programs::found(program).unwrap(),
         python: None,
         search: search_path(),
         lock: LOCK.into(),

@@ -37,11 +37,8 @@ fn lock_of(package: &str) -> String {
 
 fn set_up(data: &Path, package: &str) -> Setup {
     fs::create_dir_all(data).unwrap();
-    let programs = Programs {
-        agent: data.join("agent"),
-        exec: data.join("exec"),
-    };
-    for path in [&programs.agent, &programs.exec] {
+    let programs = Programs::in_folder(data);
+    for path in [&programs.agent, &programs.exec, &programs.library] {
         if !path.exists() {
             fs::write(path, "program").unwrap();
         }
