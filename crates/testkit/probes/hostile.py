@@ -221,6 +221,11 @@ def crash(how):
     os.kill(os.getpid(), getattr(signal, how.upper(), signal.SIGSEGV))
 
 
-if __name__ == "__main__":
+def main(words):
     refuse_outside()
-    ATTACKS[sys.argv[1]](*sys.argv[2:])
+    name, *arguments = words
+    ATTACKS[name](*arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,9 +1,11 @@
 """Runs the harmless probes, in a sandbox only: `probe_batch.py [--detached] [CHECK...]`.
 
 With `--detached` they run in a grandchild that has left the session and whose parent is gone.
+A kernel calls `main` with the same words, or with `--program` to have them run in a program.
 """
 
 import os
+import subprocess
 import sys
 
 import probe_files
@@ -36,10 +38,18 @@ def detached(only):
     sys.stdout.flush()
 
 
+def in_program(only):
+    """Runs the probes in a program that gets every descriptor that it can inherit."""
+    words = [sys.executable, os.path.abspath(__file__), *only]
+    subprocess.run(words, close_fds=False, check=True)
+
+
 def main(arguments):
     only = [argument for argument in arguments if not argument.startswith("--")]
     if "--detached" in arguments:
         detached(only)
+    elif "--program" in arguments:
+        in_program(only)
     else:
         probe_report.run(only, sys.stdout)
 

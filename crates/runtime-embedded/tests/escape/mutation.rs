@@ -109,7 +109,7 @@ impl Check {
             Self::Batch(only) => batch::run_checks(lab, Position::First, only).await,
             Self::Posture => {
                 let document = serde_json::from_str(DOCUMENT)?;
-                let seen = posture::take(lab).await?;
+                let seen = posture::take(lab, posture::Process::Program).await?;
                 posture::compare(&document, &embedded.headings(), &seen)
             }
             Self::Sealed => host::every_process_is_sealed(lab).await,

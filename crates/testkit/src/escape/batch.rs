@@ -9,7 +9,7 @@ use glovebox_runtime::Capability;
 use super::attacks::host::AGENT_CAPABILITIES;
 use super::expect::{self, Expectation, Facts};
 use super::expectations;
-use super::lab::{Lab, Subject, probe_argv};
+use super::lab::{Lab, PROBE_FOLDER, Subject, probe_argv};
 use super::report::{Red, Report, demand};
 use super::run::Ran;
 
@@ -22,8 +22,30 @@ pub enum Position {
     Used,
     /// A grandchild that has left its session and lost its parent.
     Detached,
-    /// Inside the kernel.
+    /// Inside the kernel, in its first cell.
     Kernel,
+    /// Inside a kernel in the place of one that crashed, after it was misused.
+    UsedKernel,
+    /// A grandchild of the kernel that has left its session and lost its parent.
+    DetachedKernel,
+    /// A program that the kernel starts.
+    ProgramOfKernel,
+}
+
+impl Position {
+    /// Whether the probes run in a process that is the kernel, or a copy of it.
+    const fn is_kernel(self) -> bool {
+        matches!(self, Self::Kernel | Self::UsedKernel | Self::DetachedKernel)
+    }
+
+    /// The word that has the probes run there.
+    const fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Detached | Self::DetachedKernel => Some("--detached"),
+            Self::ProgramOfKernel => Some("--program"),
+            Self::First | Self::Used | Self::Kernel | Self::UsedKernel => None,
+        }
+    }
 }
 
 /// Runs the whole batch from one position in a sandbox of its own.
@@ -40,8 +62,10 @@ pub async fn run(lab: &Lab, position: Position) -> Result<Vec<Red>> {
 /// When the sandbox cannot be made or does not play along.
 pub async fn run_checks(lab: &Lab, position: Position, only: &[&str]) -> Result<Vec<Red>> {
     let subject = lab.subject(Lab::small_limits()).await?;
-    if position == Position::Used {
-        misuse(&subject).await?;
+    match position {
+        Position::Used => misuse(&subject).await?,
+        Position::UsedKernel => misuse_kernel(&subject).await?,
+        _ => {}
     }
     let reports = reports(&subject, position, only, BTreeMap::new()).await?;
     let facts = facts(lab, &subject, position)?;
@@ -142,16 +166,13 @@ pub async fn reports(
     only: &[&str],
     env: BTreeMap<String, String>,
 ) -> Result<Vec<Report>> {
-    let ran = match position {
-        Position::Kernel => in_kernel(subject, only, &env).await?,
-        Position::First | Position::Used | Position::Detached => {
-            let mut arguments = only.to_vec();
-            if position == Position::Detached {
-                arguments.push("--detached");
-            }
-            let argv: Vec<Argument> = probe_argv("probe_batch.py", &arguments);
-            subject.start(argv, env, 120_000).await?.to_end().await?
-        }
+    let mut words = only.to_vec();
+    words.extend(position.word());
+    let ran = if position.is_kernel() || position == Position::ProgramOfKernel {
+        in_kernel(subject, &words, &env).await?
+    } else {
+        let argv: Vec<Argument> = probe_argv("probe_batch.py", &words);
+        subject.start(argv, env, 120_000).await?.to_end().await?
     };
     ensure!(
         ran.outcome.is_success(),
@@ -165,17 +186,17 @@ pub async fn reports(
 
 async fn in_kernel(
     subject: &Subject,
-    only: &[&str],
+    words: &[&str],
     env: &BTreeMap<String, String>,
 ) -> Result<Ran> {
     // JSON lists and objects of plain words are Python as well.
-    let (only, env) = (serde_json::to_string(only)?, serde_json::to_string(env)?);
+    let (words, env) = (serde_json::to_string(words)?, serde_json::to_string(env)?);
     let code = format!(
         "import os, sys\n\
-         sys.path.insert(0, '/workspace/probes')\n\
+         sys.path.insert(0, '{PROBE_FOLDER}')\n\
          os.environ.update({env})\n\
          import probe_batch\n\
-         probe_batch.main({only})\n"
+         probe_batch.main({words})\n"
     );
     subject.kernel(&code).await
 }
@@ -190,6 +211,21 @@ async fn misuse(subject: &Subject) -> Result<()> {
     Ok(())
 }
 
+/// Uses a kernel before the probes look: the first one crashes; in the next a cell fails, a thread
+/// and a program go on, and a forked copy of it waits.
+async fn misuse_kernel(subject: &Subject) -> Result<()> {
+    let crashed = subject.kernel("import os; os._exit(3)").await?;
+    ensure!(!crashed.outcome.is_success(), "a kernel does not crash");
+    subject.kernel("1 / 0").await?;
+    let left = "import os, subprocess, threading, time\n\
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()\n\
+        program = subprocess.Popen(['sleep', '600'])\n\
+        if os.fork() == 0: time.sleep(600)\n";
+    let ran = subject.kernel(left).await?;
+    ensure!(ran.outcome.is_success(), "the kernel: {:?}", ran.raised);
+    Ok(())
+}
+
 /// What is known of this sandbox.
 pub(crate) fn facts(lab: &Lab, subject: &Subject, position: Position) -> Result<Facts> {
     let mut facts = Facts::of_host(subject.limits.clone())?;
@@ -199,6 +235,6 @@ pub(crate) fn facts(lab: &Lab, subject: &Subject, position: Position) -> Result<
         .capabilities
         .has(Capability::SeparateIds);
     facts.landlock_abi = lab.landlock_abi();
-    facts.in_kernel = position == Position::Kernel;
+    facts.in_kernel = position.is_kernel();
     Ok(facts)
 }

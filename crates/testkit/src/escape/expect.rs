@@ -14,7 +14,7 @@ pub const REFUSED: &[&str] = &["EPERM", "ENOSYS", "EACCES"];
 pub struct Facts {
     /// Agent and workload have ids of their own.
     pub two_ids: bool,
-    /// The probes run in the kernel.
+    /// The probes run in the kernel, or in a forked copy of it.
     pub in_kernel: bool,
     /// The controls ran with the host's own capabilities.
     pub root: bool,

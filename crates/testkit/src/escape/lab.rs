@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use glovebox_client::{AgentClient, ByteStream, Identity};
 use glovebox_protocol::file::FileName;
@@ -20,7 +20,7 @@ use super::run::{Ran, Running};
 /// Python, as every sandbox has it.
 pub const PYTHON: &str = "/opt/python/bin/python3";
 /// Where the probes lie in a sandbox.
-const PROBE_FOLDER: &str = "/workspace/probes";
+pub(super) const PROBE_FOLDER: &str = "/workspace/probes";
 /// The time limit of everything that should not need one.
 const LONG_MS: u64 = 120_000;
 
@@ -32,6 +32,8 @@ pub struct Lab {
     installation: InstallationId,
     key: Arc<SigningKey>,
     landlock_abi: u32,
+    start: Start,
+    trust_domain: String,
 }
 
 impl Lab {
@@ -56,6 +58,8 @@ impl Lab {
             installation,
             key: Arc::new(key),
             landlock_abi: 0,
+            start: Start::Fresh,
+            trust_domain: "escape suite".into(),
         }
     }
 
@@ -64,6 +68,30 @@ impl Lab {
     pub const fn with_landlock(mut self, abi: u32) -> Self {
         self.landlock_abi = abi;
         self
+    }
+
+    /// The same lab, whose kernels start in this way.
+    #[must_use]
+    pub fn starting(&self, start: Start) -> Self {
+        Self {
+            start,
+            ..self.clone()
+        }
+    }
+
+    /// How the lab's kernels start.
+    #[must_use]
+    pub const fn start(&self) -> Start {
+        self.start
+    }
+
+    /// The same lab, whose sandboxes are of another trust domain.
+    #[must_use]
+    pub fn of_domain(&self, trust_domain: &str) -> Self {
+        Self {
+            trust_domain: trust_domain.into(),
+            ..self.clone()
+        }
     }
 
     /// The version of Landlock that the runtime's sandboxes are under; 0 where there is none.
@@ -103,23 +131,29 @@ impl Lab {
         Ok(subject)
     }
 
+    /// What a sandbox of this lab is asked to be.
+    #[must_use]
+    pub fn spec(&self, limits: Limits) -> SandboxSpec {
+        SandboxSpec {
+            id: SandboxId::new(),
+            installation: self.installation,
+            keys: vec![self.key.public()],
+            limits,
+            input_limits: InputLimits::default(),
+            trust_domain: self.trust_domain.clone(),
+            start: self.start,
+            idle_limit_ms: None,
+            hard_deadline_ms: None,
+        }
+    }
+
     /// Makes a sandbox with an empty workspace.
     ///
     /// # Errors
     /// When it cannot be made.
     pub async fn bare_subject(&self, limits: Limits) -> Result<Subject> {
-        let id = SandboxId::new();
-        let spec = SandboxSpec {
-            id,
-            installation: self.installation,
-            keys: vec![self.key.public()],
-            limits: limits.clone(),
-            input_limits: InputLimits::default(),
-            trust_domain: "escape suite".into(),
-            start: Start::Fresh,
-            idle_limit_ms: None,
-            hard_deadline_ms: None,
-        };
+        let spec = self.spec(limits.clone());
+        let id = spec.id;
         self.runtime.create(spec.validate()?).await?;
         Ok(Subject {
             id,
@@ -231,7 +265,23 @@ impl Subject {
     /// # Errors
     /// When the agent does not play along.
     pub async fn kernel(&self, code: &str) -> Result<Ran> {
-        self.client.start_kernel(&StartKernel::default()).await?;
+        self.start_in_kernel(code).await?.to_end().await
+    }
+
+    /// Starts code in the kernel, which is started if there is none. A kernel that was asked for
+    /// as a copy of a template has to be one: nothing is checked on another in silence.
+    ///
+    /// # Errors
+    /// When the agent does not play along.
+    pub async fn start_in_kernel(&self, code: &str) -> Result<Running> {
+        let info = self.client.start_kernel(&StartKernel::default()).await?;
+        let wanted = self.lab.start;
+        ensure!(
+            info.start == Some(wanted),
+            "the kernel was to start as {wanted:?} and did as {:?}: {:?}",
+            info.start,
+            info.last_end
+        );
         let execute = Execute {
             execution: ExecutionId::new(),
             code: code.into(),
@@ -240,7 +290,22 @@ impl Subject {
             silent: false,
         };
         let execution = self.client.execute(&execute).await?;
-        Running::new(execution, self.client.clone()).to_end().await
+        Ok(Running::in_kernel(execution, self.client.clone()))
+    }
+
+    /// Runs a probe program's attack in the kernel itself: its words are those of its command line.
+    ///
+    /// # Errors
+    /// When the agent does not play along.
+    pub async fn attack_in_kernel(&self, words: &[&str]) -> Result<Running> {
+        let words = serde_json::to_string(words)?;
+        let code = format!(
+            "import sys\n\
+             sys.path.insert(0, '{PROBE_FOLDER}')\n\
+             import hostile\n\
+             hostile.main({words})\n"
+        );
+        self.start_in_kernel(&code).await
     }
 
     /// Whether the agent answers, does work, and its workload can start processes: what has to be
@@ -253,7 +318,7 @@ impl Subject {
         let argv = ["/bin/sh", "-c", "echo still here"].map(Argument::from);
         let running = self.start(argv.into(), BTreeMap::new(), LONG_MS).await?;
         let ran = running.to_end().await?;
-        anyhow::ensure!(
+        ensure!(
             String::from_utf8_lossy(&ran.stdout).trim() == word,
             "after the attack a program {}",
             ran.outcome

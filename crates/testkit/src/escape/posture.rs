@@ -1,4 +1,5 @@
-//! K25: everything that a fresh sandbox is, held against a document in the repository.
+//! K25: everything that a fresh sandbox is, held against a document in the repository; and two
+//! sandboxes held against each other.
 //!
 //! What differs from machine to machine is named here and replaced by a word, and what differs
 //! between the ways in which a machine can isolate stands in the document under its own heading.
@@ -8,36 +9,95 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::batch::{self, Position};
-use super::lab::Lab;
+use super::lab::{Lab, PROBE_FOLDER};
 use super::report::Red;
 
 /// Stands for what is the machine's own.
 const HOST: &str = "<the machine's own>";
 
-/// Takes the posture of a fresh sandbox with the limits of a small one.
+/// Whose posture is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Process {
+    /// The first program of a fresh sandbox.
+    Program,
+    /// The kernel of a fresh sandbox, in its first cell.
+    Kernel,
+}
+
+/// Takes the posture of a process of a fresh sandbox with the limits of a small one, with all that
+/// is the machine's own.
 ///
 /// # Errors
 /// When the sandbox cannot be made or does not play along.
-pub async fn take(lab: &Lab) -> Result<Value> {
+pub async fn take_raw(lab: &Lab, process: Process) -> Result<Value> {
     let limits =
         glovebox_protocol::limits::Limits::of(glovebox_protocol::class::ResourceClass::Small);
     let subject = lab.subject(limits).await?;
-    let ran = subject.probe("probe_posture.py", &[]).await?;
-    let facts = batch::facts(lab, &subject, Position::First)?;
+    let (ran, position) = match process {
+        Process::Program => (
+            subject.probe("probe_posture.py", &[]).await?,
+            Position::First,
+        ),
+        Process::Kernel => {
+            let code = format!(
+                "import sys\n\
+                 sys.path.insert(0, '{PROBE_FOLDER}')\n\
+                 import probe_posture\n\
+                 probe_posture.main()"
+            );
+            (subject.kernel(&code).await?, Position::Kernel)
+        }
+    };
+    let facts = batch::facts(lab, &subject, position)?;
     subject.remove().await?;
     let mut posture: Value = serde_json::from_slice(&ran.stdout).with_context(|| {
         format!(
-            "the program {}: {}",
+            "the program {}: {}{}",
             ran.outcome,
+            ran.raised.as_deref().unwrap_or_default(),
             String::from_utf8_lossy(&ran.stderr)
         )
     })?;
     namespaces(&mut posture, &facts.host_namespaces);
     maps(&mut posture)?;
-    user_limits(&mut posture)?;
     mounts(&mut posture)?;
     cgroups(&mut posture)?;
     Ok(posture)
+}
+
+/// Takes the posture of a process of a fresh sandbox, without what is the machine's own.
+///
+/// # Errors
+/// When the sandbox cannot be made or does not play along.
+pub async fn take(lab: &Lab, process: Process) -> Result<Value> {
+    let mut posture = take_raw(lab, process).await?;
+    user_limits(&mut posture)?;
+    machines_own(&mut posture)?;
+    interpreter(&mut posture);
+    Ok(posture)
+}
+
+/// What differs between two postures, but for the fields that are excepted, by their pointers. A
+/// field that is excepted and does not differ is a finding too: the list is to stay short.
+#[must_use]
+pub fn differences(one: &Value, other: &Value, excepted: &[&str]) -> Vec<Red> {
+    let mut lines = Vec::new();
+    difference("", one, other, &mut lines);
+    let is_below = |line: &str, pointer: &str| {
+        line.strip_prefix(pointer)
+            .is_some_and(|rest| rest.starts_with([' ', '/']))
+    };
+    let mut reds: Vec<_> = lines
+        .iter()
+        .filter(|line| !excepted.iter().any(|pointer| is_below(line, pointer)))
+        .map(|line| Red::new("K25", line))
+        .collect();
+    for pointer in excepted {
+        if !lines.iter().any(|line| is_below(line, pointer)) {
+            reds.push(Red::new("K25", format!("{pointer} does not differ")));
+        }
+    }
+    reds
 }
 
 /// Each namespace is a number that is different each time: what counts is whose it is.
@@ -87,6 +147,61 @@ fn user_limits(posture: &mut Value) -> Result<()> {
         };
     }
     Ok(())
+}
+
+/// What a process has from the machine, or from the session of whoever launched it.
+fn machines_own(posture: &mut Value) -> Result<()> {
+    const OWN: [(&str, &[&str]); 2] = [
+        (
+            "status",
+            &[
+                "CoreDumping",
+                "Cpus_allowed",
+                "Mems_allowed",
+                "SpeculationIndirectBranch",
+                "Speculation_Store_Bypass",
+                "THP_enabled",
+            ],
+        ),
+        (
+            "session",
+            &[
+                "clock",
+                "label",
+                "login",
+                "login session",
+                "memory that is written and run",
+            ],
+        ),
+    ];
+    for (part, names) in OWN {
+        for name in names {
+            *posture[part]
+                .get_mut(*name)
+                .with_context(|| format!("`{name}` is missing"))? = json!(HOST);
+        }
+    }
+    Ok(())
+}
+
+/// Which version of Python a root tree has follows from the machine that it was made on.
+fn interpreter(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            // As in `python3.11` and `python311.zip`.
+            if let Some((before, after)) = text.split_once("python3") {
+                let is_digit = |c: char| c.is_ascii_digit();
+                let minor = after
+                    .strip_prefix('.')
+                    .filter(|rest| rest.starts_with(is_digit));
+                let rest = minor.unwrap_or(after).trim_start_matches(is_digit);
+                *text = format!("{before}python3{rest}");
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(interpreter),
+        Value::Object(fields) => fields.values_mut().for_each(interpreter),
+        _ => {}
+    }
 }
 
 /// Names of layers hold a digest of their content, and device nodes lie on the host's own `/dev`.
@@ -250,6 +365,20 @@ mod tests {
     fn a_change_of_a_field_that_is_not_there_is_a_fault_of_the_document() {
         let document = json!({"common": {"a": 1}, "one id": {"/b": 2}});
         assert!(compare(&document, &["one id"], &json!({"a": 1})).is_err());
+    }
+
+    #[test]
+    fn a_difference_is_named_unless_it_is_excepted() {
+        let one = json!({"a": {"b": 1, "c": 2}, "ab": 1});
+        let other = json!({"a": {"b": 2, "c": 3}, "ab": 2});
+        let reds = differences(&one, &other, &["/a/b", "/d"]);
+        let why: Vec<_> = reds.iter().map(|red| red.why.as_str()).collect();
+        let expected = [
+            "/a/c is 3, should be 2",
+            "/ab is 2, should be 1",
+            "/d does not differ",
+        ];
+        assert_eq!(why, expected);
     }
 
     #[test]

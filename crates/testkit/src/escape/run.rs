@@ -11,6 +11,7 @@ use super::report::Report;
 pub struct Running {
     execution: Execution,
     client: AgentClient,
+    in_kernel: bool,
     ran: Ran,
 }
 
@@ -19,7 +20,15 @@ impl Running {
         Self {
             execution,
             client,
+            in_kernel: false,
             ran: Ran::default(),
+        }
+    }
+
+    pub(super) fn in_kernel(execution: Execution, client: AgentClient) -> Self {
+        Self {
+            in_kernel: true,
+            ..Self::new(execution, client)
         }
     }
 
@@ -51,9 +60,12 @@ impl Running {
     /// # Errors
     /// When the agent does not play along.
     pub async fn interrupt(self) -> Result<Ran> {
-        self.client
-            .cancel(self.execution.id(), Cancel::Interrupt)
-            .await?;
+        if self.in_kernel {
+            self.client.interrupt_kernel(Cancel::Interrupt).await?;
+        } else {
+            let id = self.execution.id();
+            self.client.cancel(id, Cancel::Interrupt).await?;
+        }
         self.to_end().await
     }
 

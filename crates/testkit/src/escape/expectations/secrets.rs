@@ -47,17 +47,13 @@ pub(super) const EXPECTED: &[Expectation] = &[
     list("S11/places", &[], Test(PLANTED)),
 ];
 
-fn exactly_the_fixed_ones(seen: &Value, facts: &Facts) -> Result<(), String> {
-    let mut names: Vec<_> = seen
+fn exactly_the_fixed_ones(seen: &Value, _: &Facts) -> Result<(), String> {
+    let names: Vec<_> = seen
         .as_array()
         .ok_or("no environment was seen")?
         .iter()
         .filter_map(Value::as_str)
         .collect();
-    if facts.in_kernel {
-        // IPython sets these for what it starts.
-        names.retain(|name| !KERNEL_OWN.contains(name));
-    }
     let expected = ENVIRONMENT.to_vec();
     if names == expected {
         Ok(())
@@ -67,5 +63,3 @@ fn exactly_the_fixed_ones(seen: &Value, facts: &Facts) -> Result<(), String> {
         ))
     }
 }
-
-const KERNEL_OWN: [&str; 3] = ["COLUMNS", "LINES", "PAGER"];
