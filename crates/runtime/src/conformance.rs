@@ -14,6 +14,7 @@
 )]
 
 pub mod artifacts;
+pub mod cells;
 pub mod files;
 pub mod isolation;
 pub mod kernel;
@@ -38,6 +39,19 @@ macro_rules! conformance_tests {
                 links_and_special_files_stay,
                 an_unchanged_input_stays_and_a_changed_one_leaves,
                 a_collection_is_bounded_in_files_and_bytes,
+            ],
+            cells: [
+                a_figure_is_shown_as_a_picture,
+                a_table_is_shown_as_one,
+                await_works_at_the_top_of_a_cell,
+                threads_run,
+                programs_are_started,
+                processes_share_work,
+                memory_is_shared_between_processes,
+                databases_are_kept_in_files_and_in_memory,
+                every_wait_can_be_interrupted,
+                code_may_fork,
+                documents_of_every_kind_are_made,
             ],
             files: [
                 a_file_comes_out_as_it_went_in,

@@ -14,7 +14,11 @@ fn fake() -> FakeRuntime {
     let path = kernel.to_str().unwrap().to_owned();
     let libraries = glovebox_testkit::toolbox_libraries().unwrap();
     let libraries = libraries.to_str().unwrap().to_owned();
-    let env = [("PYTHONPATH", path), ("LD_LIBRARY_PATH", libraries)];
+    let env = [
+        ("PYTHONPATH", path),
+        ("LD_LIBRARY_PATH", libraries),
+        ("MPLBACKEND", "module://glovebox_backend".into()),
+    ];
     FakeRuntime::new(python, env.map(|(k, v)| (k.into(), v)).into())
 }
 

@@ -201,7 +201,7 @@ pub async fn an_idle_sandbox_keeps_its_files_and_says_that_variables_are_gone(su
         _ => None,
     });
     let reason = told.expect("nobody was told that variables are gone");
-    assert!(reason.contains("idle"), "{reason}");
+    assert!(reason.contains("without use"), "{reason}");
     let info = guest.client.kernel().await.unwrap();
     assert_eq!((info.start, info.generation), (Some(subject.start), 2));
     let kept = "print(open('file.txt').read())";
