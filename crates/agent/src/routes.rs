@@ -164,7 +164,7 @@ async fn process_route(
     match (method, rest, verb) {
         ("POST", "", _) => {
             let request: StartProcess = body.json(MAX_JSON).await?;
-            process::start(&shared.workload, &shared.registry, request)
+            process::start(&shared.workload, &shared.registry, request).await
         }
         ("POST", _, "stdin") => {
             let bytes = body.whole(MAX_JSON).await?;
@@ -217,7 +217,7 @@ async fn kernel_route(
             shared.kernel.interrupt(body.json(MAX_JSON).await?)?;
             reply::ok(&serde_json::json!({}))
         }
-        ("POST", "execute") => shared.kernel.execute(body.json(MAX_EXECUTE).await?),
+        ("POST", "execute") => shared.kernel.execute(body.json(MAX_EXECUTE).await?).await,
         _ => Err(no_route(method, "kernel")),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use glovebox_protocol::event::EventBody;
 use glovebox_protocol::kernel::{Execute, KernelInfo, KernelState, StartKernel};
 use glovebox_protocol::process::Cancel;
 use rustix::process::Signal;
@@ -13,6 +14,7 @@ use tokio::time::timeout;
 use super::facts::Facts;
 use super::late::Late;
 use super::live::{Live, end_of};
+use super::pipes::SparePipes;
 use super::run::Run;
 use super::starting::KernelStartError;
 use super::supply::Supply;
@@ -35,6 +37,8 @@ pub(crate) struct KernelHost {
     /// Held by whoever starts, ends or uses the kernel.
     pub(super) seat: Arc<Mutex<Seat>>,
     pub(super) interrupted: Notify,
+    /// For the next call.
+    pub(super) pipes: SparePipes,
 }
 
 /// What a host works with.
@@ -66,6 +70,7 @@ impl KernelHost {
             turn: Arc::default(),
             seat: Arc::default(),
             interrupted: Notify::new(),
+            pipes: SparePipes::default(),
         }
     }
 
@@ -145,7 +150,7 @@ impl KernelHost {
     }
 
     /// Runs code and answers with the stream of what it does.
-    pub(crate) fn execute(self: &Arc<Self>, request: Execute) -> Reply {
+    pub(crate) async fn execute(self: &Arc<Self>, request: Execute) -> Reply {
         if request.time_limit_ms == 0 {
             return Err(ApiError::invalid(
                 "`time_limit_ms` is 0; it must be at least 1",
@@ -157,6 +162,9 @@ impl KernelHost {
         let claim = self.parts.registry.claim(request.execution)?;
         let (frames, response) = reply::frames();
         let sink = Sink::new(frames, Some(request.output_limit_bytes), claim.log());
+        let begun = sink.hold_answer();
+        let execution = request.execution;
+        sink.event(&EventBody::ExecutionStarted { execution }).await;
         self.facts.with(|facts| facts.asked = Asked::Nothing);
         let run = Run {
             host: Arc::clone(self),
@@ -164,6 +172,8 @@ impl KernelHost {
             request,
         };
         tokio::spawn(run.finish(turn, claim));
+        // Dropped without a word it has begun too.
+        let _ = begun.await;
         Ok(response)
     }
 

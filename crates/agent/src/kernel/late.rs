@@ -1,14 +1,17 @@
 //! Output of earlier calls that comes after their end.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use glovebox_protocol::event::{EventBody, Output};
 use glovebox_protocol::ids::ExecutionId;
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::ioctl_fionread;
+use tokio::io::{Interest, Ready};
 use tokio::net::unix::pipe::Receiver;
 use tokio::task::AbortHandle;
 
+use super::pipes::which_have_more;
 use crate::lock::Locked;
 use crate::logs::Recorder;
 use crate::process::Pipe;
@@ -36,7 +39,8 @@ struct Call {
 
 /// A pipe that is read by a task of its own.
 struct Listener {
-    receiver: Arc<Receiver>,
+    /// Gone with the task.
+    receiver: Weak<Receiver>,
     task: AbortHandle,
 }
 
@@ -65,19 +69,16 @@ impl Tail {
 
 impl Late {
     /// Goes on listening to the pipes of a call that has ended.
-    pub(crate) fn listen(&mut self, log: Recorder, pipes: Vec<Pipe>) {
+    pub(crate) fn listen(&mut self, log: Recorder, pipes: [Pipe; 2]) {
         let tail = Arc::new(Locked::default());
         let pipes = pipes
             .into_iter()
             .map(|pipe| {
                 let receiver = Arc::new(pipe.into_receiver());
-                let task = tokio::spawn(listen(
-                    Arc::clone(&receiver),
-                    Arc::clone(&tail),
-                    log.clone(),
-                ));
+                let weak = Arc::downgrade(&receiver);
+                let task = tokio::spawn(listen(receiver, Arc::clone(&tail), log.clone()));
                 Listener {
-                    receiver,
+                    receiver: weak,
                     task: task.abort_handle(),
                 }
             })
@@ -106,14 +107,11 @@ impl Late {
     /// Everything that came since the last time, oldest call first. Calls that nobody can write
     /// to any more are forgotten.
     pub(crate) fn collect(&mut self) -> Vec<EventBody> {
+        self.take_what_is_there();
         let mut events = Vec::new();
         self.calls.retain_mut(|call| {
             // A task that has ended has seen the end of its pipe.
             call.pipes.retain(|pipe| !pipe.task.is_finished());
-            for pipe in &call.pipes {
-                // The task may not have had its turn yet.
-                take_what_is_there(&pipe.receiver, &call.tail, &call.log);
-            }
             let (bytes, dropped_bytes) = call.tail.with(|tail| {
                 (
                     std::mem::take(&mut tail.bytes),
@@ -131,12 +129,32 @@ impl Late {
         });
         events
     }
+
+    /// Reads what the tasks have not had their turn for.
+    fn take_what_is_there(&self) {
+        let open: Vec<_> = self
+            .calls
+            .iter()
+            .flat_map(|call| call.pipes.iter().map(move |pipe| (call, pipe)))
+            .filter_map(|(call, pipe)| Some((call, pipe.receiver.upgrade()?)))
+            .collect();
+        let more = which_have_more(
+            open.iter()
+                .map(|(_, receiver)| PollFd::new(receiver, PollFlags::IN)),
+        );
+        for ((call, receiver), _) in open.iter().zip(more).filter(|(_, more)| *more) {
+            take_what_is_there(receiver, &call.tail, &call.log);
+        }
+    }
 }
 
 async fn listen(receiver: Arc<Receiver>, tail: Arc<Locked<Tail>>, log: Recorder) {
     loop {
-        if receiver.readable().await.is_err() {
-            return;
+        match receiver.ready(Interest::READABLE).await {
+            // Empty, and nobody left to write.
+            Ok(ready) if (ready & Ready::READABLE).is_empty() => return,
+            Ok(_) => {}
+            Err(_) => return,
         }
         let mut buffer = [0; READ_BYTES];
         match receiver.try_read(&mut buffer) {

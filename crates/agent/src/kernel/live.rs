@@ -7,6 +7,7 @@ use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::event::{Note, Outcome};
 use tokio::sync::watch;
 
+use super::clock::Alarm;
 use super::wire::Wire;
 use crate::process::Child;
 
@@ -26,6 +27,8 @@ pub(crate) struct Live {
     pub(crate) language: String,
     /// Where it came from.
     pub(crate) start: Start,
+    /// The clock of its calls.
+    pub(super) alarm: Option<Alarm>,
     /// How often memory had run out when the present call began: what is more is this call's.
     pub(crate) oom_kills_before: Arc<AtomicU64>,
 }

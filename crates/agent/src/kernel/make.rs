@@ -85,6 +85,7 @@ impl KernelHost {
                     }
                 });
                 seat.kernel = Some(live);
+                self.pipes.prepare();
                 Ok(true)
             }
             Err(error) => {

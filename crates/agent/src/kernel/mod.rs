@@ -6,12 +6,15 @@
 //! write into a later one.
 
 mod call;
+mod clock;
+mod converse;
 mod facts;
 mod host;
 mod late;
 mod live;
 mod make;
 mod message;
+mod pipes;
 mod run;
 mod start_log;
 mod starting;

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::call::Call;
 use super::facts::Facts;
 use super::host::{KernelHost, START_LIMIT, Seat};
+use super::live::Live;
 use super::starting::KernelStartError;
 use crate::error::ApiError;
 use crate::process::{Asked, Claim, Sink, milliseconds_since};
@@ -25,11 +26,14 @@ impl Run {
     /// Runs the code. `turn` and `claim` are given back before the caller hears of the end.
     pub(super) async fn finish(self, turn: OwnedMutexGuard<()>, claim: Claim) {
         let execution = self.request.execution;
-        self.sink
-            .event(&EventBody::ExecutionStarted { execution })
-            .await;
         let began = Instant::now();
-        let mut seat = self.host.seat.lock().await;
+        let mut seat = match self.host.seat.try_lock() {
+            Ok(seat) => seat,
+            Err(_) => {
+                self.sink.begin_answer();
+                self.host.seat.lock().await
+            }
+        };
         let last = match self.prepare(&mut seat).await {
             Ok(()) => {
                 let began = Instant::now();
@@ -59,10 +63,15 @@ impl Run {
         drop(turn);
         drop(claim);
         self.sink.finish(&last).await;
+        // On a task of its own, which gets its turn when the last of the answer is on its way.
+        tokio::spawn(async move { self.host.pipes.prepare() });
     }
 
     /// Makes sure that there is a kernel, and tells what has to be told before its first output.
     async fn prepare(&self, seat: &mut Seat) -> Result<(), KernelStartError> {
+        if !seat.kernel.as_ref().is_some_and(Live::is_alive) {
+            self.sink.begin_answer();
+        }
         self.host.ensure_for(seat, None, START_LIMIT).await?;
         if let Some(reason) = self.host.facts.with(Facts::tell_of_end) {
             self.sink.event(&EventBody::KernelReplaced { reason }).await;
@@ -97,7 +106,7 @@ impl Run {
                 interrupted: &host.interrupted,
                 began: Instant::now(),
             };
-            call.run(kernel, late).await
+            call.run(kernel, late, host.pipes.take()).await
         } else {
             // Interrupted while the kernel was still starting.
             let killed = asked == Asked::Kill;

@@ -171,6 +171,7 @@ impl Starting {
                     oom_kills_before: self.oom_kills_before,
                     language,
                     start: self.start,
+                    alarm: None,
                 });
             }
             Ok(Err(None)) => KernelStartError::Ended {

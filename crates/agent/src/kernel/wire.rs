@@ -12,7 +12,7 @@ use rustix::io::ioctl_fionread;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde::Serialize;
 use serde_json::json;
-use tokio::io::{AsyncWriteExt as _, Interest};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 
 use super::message::{FromKernel, Slim};
@@ -57,6 +57,8 @@ pub(crate) struct Wire {
     /// The highest number to acknowledge; it stands for all lower ones. A runner that is busy
     /// reads none of them, so they are never waited for.
     due: Option<u64>,
+    /// How often something was read.
+    readings: u64,
 }
 
 impl Wire {
@@ -81,6 +83,7 @@ impl Wire {
             unread: BytesMut::new(),
             unsent: BytesMut::new(),
             due: None,
+            readings: 0,
         }
     }
 
@@ -92,15 +95,9 @@ impl Wire {
                 return Ok(Some(message));
             }
             self.flush();
-            let interest = if self.unsent.is_empty() {
-                Interest::READABLE
-            } else {
-                Interest::READABLE | Interest::WRITABLE
-            };
-            self.stream.ready(interest).await.map_err(WireFault::Io)?;
-            match self.fill() {
+            match self.read().await {
                 Ok(0) => return self.end(),
-                Ok(_) => {}
+                Ok(_) => self.readings += 1,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 // A peer that ends with unread data in its socket resets the connection.
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return self.end(),
@@ -136,8 +133,19 @@ impl Wire {
         }
     }
 
-    fn fill(&mut self) -> std::io::Result<usize> {
+    /// How often something was read. Messages of one reading were all sent before it.
+    pub(crate) const fn readings(&self) -> u64 {
+        self.readings
+    }
+
+    /// Reads what comes next; or nothing, where there is room again for what is unsent.
+    async fn read(&mut self) -> std::io::Result<usize> {
         self.unread.reserve(READ_BYTES);
+        if self.unsent.is_empty() {
+            return self.stream.read_buf(&mut self.unread).await;
+        }
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        self.stream.ready(interest).await?;
         self.stream.try_read_buf(&mut self.unread)
     }
 
@@ -174,18 +182,16 @@ impl Wire {
         }
     }
 
-    /// Sends code to run, with the two descriptors that its output goes to beside the first
-    /// byte.
+    /// Sends code to run, with the descriptors that its output goes to beside the first byte.
     pub(crate) async fn send_execute(
         &mut self,
         document: &impl Serialize,
-        stdout: &OwnedFd,
-        stderr: &OwnedFd,
+        descriptors: &[OwnedFd],
     ) -> std::io::Result<()> {
         let unsent = std::mem::take(&mut self.unsent);
         self.stream.write_all(&unsent).await?;
         let frame = frame(document);
-        let descriptors = [stdout.as_fd(), stderr.as_fd()];
+        let descriptors: Vec<_> = descriptors.iter().map(OwnedFd::as_fd).collect();
         let sent = self
             .stream
             .async_io(Interest::WRITABLE, || {
@@ -215,7 +221,7 @@ impl Wire {
 fn send_first(
     stream: &UnixStream,
     frame: &[u8],
-    descriptors: &[BorrowedFd<'_>; 2],
+    descriptors: &[BorrowedFd<'_>],
 ) -> std::io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

@@ -1,9 +1,10 @@
 //! Pipes that programs write to.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use glovebox_protocol::frame::{self, FrameKind};
 use rustix::buffer::spare_capacity;
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::ioctl_fionread;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use tokio::net::unix::pipe::Receiver;
@@ -11,8 +12,12 @@ use tokio::net::unix::pipe::Receiver;
 /// Bytes read at once.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Bytes that a pipe holds before its writer waits. The kernel gives less to a user who has many.
+/// Bytes that a pipe holds before its writer waits, once it was seen full. The kernel gives less to
+/// a user who has many.
 const PIPE_BYTES: usize = 256 * 1024;
+
+/// A read of so many bytes means that the pipe was full, or nearly.
+const FULL_READ: usize = 32 * 1024;
 
 /// A read smaller than this is copied into a buffer of its own size, so that a program that
 /// writes byte by byte does not fill memory with nearly empty buffers.
@@ -20,13 +25,14 @@ const SMALL_READ: usize = 16 * 1024;
 
 /// A pipe: the end that is read here, and the end for the program.
 pub(crate) fn pipe(kind: FrameKind) -> std::io::Result<(Pipe, OwnedFd)> {
-    let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-    // A smaller pipe works as well.
-    let _ = fcntl_setpipe_size(&write, PIPE_BYTES);
-    let receiver = Receiver::from_owned_fd(read)?;
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    // A program waits until its output is taken; here nobody waits in a read.
+    fcntl_setfl(&write, OFlags::empty())?;
+    let receiver = Receiver::from_owned_fd_unchecked(read)?;
     let pipe = Pipe {
         receiver,
         kind,
+        is_large: false,
         buffer: Vec::new(),
     };
     Ok((pipe, write))
@@ -36,6 +42,7 @@ pub(crate) fn pipe(kind: FrameKind) -> std::io::Result<(Pipe, OwnedFd)> {
 pub(crate) struct Pipe {
     receiver: Receiver,
     pub(crate) kind: FrameKind,
+    is_large: bool,
     /// Empty, or with room for [`READ_BYTES`] behind room for the header of a frame.
     buffer: Vec<u8>,
 }
@@ -48,6 +55,12 @@ pub(crate) enum Taken {
     Nothing,
     /// Nothing ever again: every writer is gone.
     End,
+}
+
+impl AsFd for Pipe {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.receiver.as_fd()
+    }
 }
 
 impl Pipe {
@@ -94,6 +107,11 @@ impl Pipe {
     }
 
     fn taken(&mut self, read: std::io::Result<usize>) -> Taken {
+        if !self.is_large && matches!(read, Ok(FULL_READ..)) {
+            self.is_large = true;
+            // A smaller pipe works as well.
+            let _ = fcntl_setpipe_size(&self.receiver, PIPE_BYTES);
+        }
         match read {
             Ok(0) => Taken::End,
             Ok(read) if read < SMALL_READ => Taken::Chunk(self.buffer.clone()),

@@ -28,7 +28,7 @@ use crate::error::ApiError;
 use crate::reply::{self, Reply};
 
 /// Starts a program and answers with the stream of its output.
-pub(crate) fn start(
+pub(crate) async fn start(
     workload: &Arc<Workload>,
     registry: &Arc<Registry>,
     request: StartProcess,
@@ -39,8 +39,12 @@ pub(crate) fn start(
     let oom_kills_before = workload.oom_kills();
     let (frames, response) = reply::frames();
     let sink = Arc::new(Sink::new(frames, request.output_limit_bytes, claim.log()));
+    let execution = claim.id();
+    let first = EventBody::ExecutionStarted { execution };
     match launch(workload, &request) {
         Ok(started) => {
+            // At once, so that it goes out with the head of the answer.
+            sink.event(&first).await;
             claim.set_running(Arc::clone(&started.running));
             let run = Run {
                 workload: Arc::clone(workload),
@@ -58,6 +62,7 @@ pub(crate) fn start(
                 std::io::ErrorKind::NotFound => 127,
                 _ => 126,
             };
+            sink.event(&first).await;
             tokio::spawn(not_started(sink, claim, began, error.to_string(), code));
         }
         Err(error) => return Err(ApiError::internal("starting a program", &error)),
@@ -124,13 +129,11 @@ fn launch(workload: &Arc<Workload>, request: &StartProcess) -> std::io::Result<S
 }
 
 async fn not_started(sink: Arc<Sink>, claim: Claim, began: Instant, why: String, code: i32) {
-    let execution = claim.id();
-    sink.event(&EventBody::ExecutionStarted { execution }).await;
     let mut line = vec![0; HEADER];
     line.extend_from_slice(format!("glovebox: the program cannot be started: {why}\n").as_bytes());
     sink.output(FrameKind::Stderr, line).await;
     let ended = Ended {
-        execution,
+        execution: claim.id(),
         outcome: Outcome::Exited { code },
         duration_ms: milliseconds_since(began),
         notes: Vec::new(),
@@ -162,9 +165,6 @@ impl Run {
         let (exited, exit_seen) = watch::channel(false);
         let pumps = [started.stdout, started.stderr]
             .map(|pipe| tokio::spawn(pump(pipe, Arc::clone(&self.sink), exit_seen.clone())));
-        self.sink
-            .event(&EventBody::ExecutionStarted { execution })
-            .await;
         let end = self.wait(&child, &started.running).await;
         let duration_ms = milliseconds_since(self.began);
         let oom_kills = self

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use glovebox_protocol::error::{ErrorBody, ErrorCode};
 use glovebox_protocol::event::{Ended, EventBody, Outcome};
 use glovebox_protocol::frame::{self, FrameKind};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::lock::Locked;
@@ -38,6 +38,8 @@ pub(crate) struct Sink {
     pace: watch::Sender<Pace>,
     limit: Option<u64>,
     log: Recorder,
+    /// Told when the answer is to begin, where it waits for that.
+    answer: Locked<Option<oneshot::Sender<()>>>,
     state: Locked<State>,
 }
 
@@ -69,8 +71,22 @@ impl Sink {
             pace: watch::Sender::new(Pace::Patient),
             limit,
             log,
+            answer: Locked::default(),
             state: Locked::default(),
         }
+    }
+
+    /// Holds the answer back, head and all: it begins when what is returned says so, or when the
+    /// sink is dropped. What comes until then costs one write.
+    pub(crate) fn hold_answer(&self) -> oneshot::Receiver<()> {
+        let (begin, begun) = oneshot::channel();
+        self.answer.with(|answer| *answer = Some(begin));
+        begun
+    }
+
+    /// Lets the answer begin.
+    pub(crate) fn begin_answer(&self) {
+        self.answer.with(Option::take);
     }
 
     /// The log of the same execution.
