@@ -4,7 +4,9 @@
 
 mod support;
 
+use glovebox_box::cgroup::layout::Version;
 use glovebox_box::control::{BoxFacts, BoxSpec};
+use support::groups::{version, work_file};
 use support::launcher::{Launcher, order, posture, run, spec};
 use support::tree;
 
@@ -20,23 +22,6 @@ fn in_box(spec: BoxSpec, check: impl FnOnce(&BoxFacts)) {
 
 fn python(facts: &BoxFacts, code: &str) -> support::launcher::Ran {
     run(facts, &["python3", "-c", code])
-}
-
-/// A file of the workload's control group, as the host sees it.
-fn group_file(facts: &BoxFacts, controller: &str, file: &str) -> String {
-    let uid = rustix::process::geteuid();
-    let base = if uid.is_root() {
-        format!("/sys/fs/cgroup/{controller}/glovebox")
-    } else {
-        format!("/sys/fs/cgroup/{controller}/glovebox-{}", uid.as_raw())
-    };
-    let sandbox = facts.sandbox.to_string();
-    let pod = fs_err::read_dir(base)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|pod| pod.join(&sandbox).exists())
-        .unwrap();
-    fs_err::read_to_string(pod.join(sandbox).join("work").join(file)).unwrap()
 }
 
 #[test]
@@ -141,8 +126,9 @@ end = time.process_time() + 0.05
 while time.process_time() < end: pass",
         );
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert_eq!(group_file(facts, "cpu", "cpu.cfs_quota_us"), "10000\n");
-        let stat = group_file(facts, "cpu", "cpu.stat");
+        let quota = work_file(facts, "cpu.cfs_quota_us", "cpu.max");
+        assert_eq!(quota.split_whitespace().next(), Some("10000"), "{quota}");
+        let stat = work_file(facts, "cpu.stat", "cpu.stat");
         let throttled: u64 = stat
             .lines()
             .find_map(|line| line.strip_prefix("nr_throttled ")?.parse().ok())
@@ -155,12 +141,15 @@ while time.process_time() < end: pass",
 fn everything_that_a_workload_starts_is_in_its_group() {
     in_box(spec(), |facts| {
         let ran = run(facts, &["sh", "-c", "cat /proc/self/cgroup"]);
-        for controller in ["memory", "pids", "cpu", "freezer"] {
+        let hierarchies: &[&str] = match version() {
+            Version::One => &["memory", "pids", "cpu", "freezer"],
+            Version::Two => &[""],
+        };
+        for name in hierarchies {
+            let place = format!(":{name}:/../work");
             assert!(
-                ran.stdout
-                    .lines()
-                    .any(|line| line.contains(&format!(":{controller}:/../work"))),
-                "{controller} is missing in {}",
+                ran.stdout.lines().any(|line| line.ends_with(&place)),
+                "{place} is missing in {}",
                 ran.stdout
             );
         }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use glovebox_box::control::{BoxFacts, Fault};
 use glovebox_box::mutation::Mutation;
+use support::groups::work_file;
 use support::launcher::{Launcher, posture, run, run_as_agent, spec};
 use support::tree;
 
@@ -74,21 +75,13 @@ fn look(launcher: &mut Launcher, left_out: &[Mutation], other: &BoxFacts) -> Res
 }
 
 fn group_files(facts: &BoxFacts) -> Vec<String> {
-    let sandbox = facts.sandbox.to_string();
     [
-        ("memory", "memory.limit_in_bytes"),
-        ("memory", "memory.memsw.limit_in_bytes"),
-        ("pids", "pids.max"),
-        ("cpu", "cpu.cfs_quota_us"),
+        ("memory.limit_in_bytes", "memory.max"),
+        ("memory.memsw.limit_in_bytes", "memory.swap.max"),
+        ("pids.max", "pids.max"),
+        ("cpu.cfs_quota_us", "cpu.max"),
     ]
-    .map(|(controller, file)| {
-        fs_err::read_dir(format!("/sys/fs/cgroup/{controller}/glovebox"))
-            .unwrap()
-            .flatten()
-            .map(|pod| pod.path().join(&sandbox).join("work").join(file))
-            .find_map(|path| fs_err::read_to_string(path).ok())
-            .unwrap()
-    })
+    .map(|(one, two)| work_file(facts, one, two))
     .into()
 }
 

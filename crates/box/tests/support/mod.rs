@@ -6,6 +6,8 @@ pub(crate) mod oracle;
 pub(crate) mod tree;
 pub(crate) mod user;
 
+pub(crate) use user::groups;
+
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 /// A name in `/tmp` that the tests of one user share.

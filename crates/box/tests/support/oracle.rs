@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-use glovebox_box::cgroup::layout::Layout;
 
 /// What belongs to one launcher, whoever runs it: other tests run at the same time.
 #[derive(Debug, Clone)]
 pub(crate) struct Pod {
     /// Host ids that its processes have, where they have their own.
     pub ids: Range<u32>,
-    /// The user who runs it.
-    pub uid: u32,
+    /// The folders of control groups in which it makes its own, one for each hierarchy.
+    pub bases: Vec<PathBuf>,
     /// The name of its run folder, in which the names of its control groups end.
     pub run: String,
     /// The outer process.
@@ -68,10 +67,9 @@ impl Host {
 
 /// Control groups of the pod.
 fn groups(pod: &Pod) -> BTreeSet<String> {
-    let layout = Layout::of_this_machine(pod.uid).unwrap();
-    let trees = layout.into_iter().flat_map(|layout| layout.trees);
-    trees
-        .filter_map(|tree| fs_err::read_dir(tree.base).ok())
+    pod.bases
+        .iter()
+        .filter_map(|base| fs_err::read_dir(base).ok())
         .flat_map(|pods| pods.flatten())
         .filter(|folder| folder.file_name().to_string_lossy().ends_with(&pod.run))
         .map(|folder| folder.path().display().to_string())

@@ -2,15 +2,20 @@
 //!
 //! Root runs it as users that exist for the launcher alone: the files that name them are mounted
 //! over the host's in a mount namespace of its own, and the control groups that are prepared for
-//! them go when the last test has used them. Whoever is no root is the ordinary user.
+//! them go when the last test has used them. On version 2 each command has one of its own, as the
+//! user's systemd would make it. Whoever is no root is the ordinary user.
 
 use std::fs::File;
-use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 
-use glovebox_box::cgroup::layout::Layout;
+use glovebox_box::cgroup::layout::Version;
 use glovebox_box::prepare;
 use tempfile::TempDir;
+
+// By its path, because another crate's tests take this file from here.
+#[path = "groups.rs"]
+pub(crate) mod groups;
 
 /// Ids that no distribution gives to anybody.
 const WITH_RANGE: u32 = 64_122;
@@ -105,8 +110,11 @@ fn present() -> Account {
 fn prepared(id: u32, files: Option<TempDir>) -> Account {
     let lock = fs_err::File::create(super::scratch(&format!("user-{id}.lock"))).unwrap();
     lock.lock_shared().unwrap();
-    for step in prepare::plan(id, id).unwrap() {
-        step.take().unwrap();
+    // On version 2 it would be the machine's systemd that is told to do something else.
+    if groups::version() == Version::One {
+        for step in prepare::plan(id, id).unwrap() {
+            step.take().unwrap();
+        }
     }
     Account {
         uid: id,
@@ -123,23 +131,21 @@ impl Account {
         if !is_root() {
             return Command::new(program);
         }
-        let Some(files) = &self.files else {
-            let mut command = Command::new(program);
-            // This also leaves the supplementary groups of root.
-            command.uid(self.uid).gid(self.gid);
-            return command;
-        };
-        let script = "folder=$1; shift
-            for name in passwd group subuid subgid; do
+        let script = "scope=$1 folder=$2 id=$3; shift 3
+            if [ -n \"$scope\" ]; then echo $$ >\"$scope/cgroup.procs\" || exit; fi
+            for name in ${folder:+passwd group subuid subgid}; do
                 mount --bind \"$folder/$name\" /etc/$name || exit
             done
-            id=$1; shift
             exec setpriv --reuid $id --regid $id --clear-groups -- \"$@\"";
+        let prepared = self.lock.is_some() && groups::version() == Version::Two;
+        let scope = prepared.then(|| groups::scope(self.uid));
+        let files = self.files.as_ref().map(TempDir::path);
         let mut command = Command::new("unshare");
         command
             .args(["--mount", "--propagation", "private", "sh", "-c"])
             .args([script, "sh"])
-            .arg(files.path())
+            .arg(scope.unwrap_or_default())
+            .arg(files.unwrap_or_else(|| Path::new("")))
             .arg(self.uid.to_string())
             .arg(program);
         command
@@ -154,10 +160,6 @@ impl Drop for Account {
         if lock.try_lock().is_err() {
             return;
         }
-        let layout = Layout::of_this_machine(self.uid).unwrap();
-        for tree in layout.into_iter().flat_map(|layout| layout.trees) {
-            // A launcher that was killed leaves groups in it, which the next one sweeps.
-            let _ = fs_err::remove_dir(tree.base);
-        }
+        groups::leave(self.uid);
     }
 }
