@@ -118,6 +118,34 @@ def kill_everything():
 
 
 @attack
+def reach_every_number():
+    """Tries to signal, open and read every process that there could be, whoever's it is."""
+    child = os.fork()
+    if child == 0:
+        sleep_until_killed()
+    reached = {"signalled": [], "opened": [], "read": []}
+    for pid in range(2, 70_000):
+        if pid == os.getpid():
+            continue
+        if call("pidfd_open", pid, 0)[1] is None:
+            reached["opened"].append(pid)
+        if attempt(lambda pid=pid: os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY))) == "ok":
+            reached["read"].append(pid)
+        if attempt(lambda pid=pid: os.kill(pid, signal.SIGKILL)) == "ok":
+            reached["signalled"].append(pid)
+    os.waitpid(child, 0)
+    say("control", child in reached["signalled"])
+    say("reached", reached)
+
+
+@attack
+def close_everything():
+    """Closes every descriptor, the line to the agent included."""
+    say("control", "running")
+    os.closerange(0, 4096)
+
+
+@attack
 def stop_all():
     """Stops itself; only a time limit can end it."""
     say("control", "running")
@@ -134,6 +162,9 @@ def wait_for(what):
             signal.signal(number, signal.SIG_IGN)
         while True:
             pass
+    elif what == "deaf":
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        time.sleep(600)
     elif what == "busy":
         while True:
             pass

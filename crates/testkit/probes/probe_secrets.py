@@ -1,10 +1,12 @@
 """Group S: whether anything that is nobody's business in a sandbox can be found in it."""
 
+import ctypes
 import mmap
 import os
 import signal
 
-from probe_raw import attempt, child_outcome, in_child
+from probe_kernel import read
+from probe_raw import LIBC, attempt, child_outcome, in_child
 from probe_report import probe
 
 SECRET_WORDS = (
@@ -114,3 +116,25 @@ def memory_of_others():
                 os.close(fd)
                 os.unlink(path)
     yield "places", sorted(found)
+    yield "own memory", sorted({name for inverted in canary_patterns() for name in own_memory_with(inverted)})
+
+
+def own_memory_with(inverted):
+    """The mappings of this process that hold a pattern, but for the one copy to search with."""
+    # Made byte by byte: no other copy of it may come into being.
+    needle = (ctypes.c_ubyte * len(inverted))()
+    for index, byte in enumerate(inverted):
+        needle[index] = byte ^ 0xFF
+    LIBC.memmem.restype = ctypes.c_void_p
+    for line in read("/proc/self/maps").splitlines():
+        place, rights, _, _, _, *name = line.split(maxsplit=5)
+        first, last = (int(word, 16) for word in place.split("-"))
+        while rights == "rw-p" and first < last:
+            rest = ctypes.c_void_p(first), ctypes.c_size_t(last - first)
+            found = LIBC.memmem(*rest, needle, ctypes.c_size_t(len(inverted)))
+            if found is None:
+                break
+            if found != ctypes.addressof(needle):
+                yield name[0] if name else "anonymous"
+                break
+            first = found + 1

@@ -20,13 +20,15 @@ mod replay;
 pub mod report;
 mod run;
 pub mod siblings;
+pub mod template;
 
 pub use lab::{Lab, Subject};
 pub use report::{Red, Report};
 pub use run::{Ran, Running};
 
 /// The probes, as name below `probes/` and text.
-pub const PROBES: [(&str, &str); 16] = [
+pub const PROBES: [(&str, &str); 17] = [
+    ("copies.py", include_str!("../probes/copies.py")),
     ("hostile.py", include_str!("../probes/hostile.py")),
     (
         "hostile_attack.py",

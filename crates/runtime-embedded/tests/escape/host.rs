@@ -20,6 +20,7 @@ async fn every_process_of_a_sandbox_is_sealed() -> Result<()> {
 
 #[tokio::test]
 async fn an_agent_that_was_taken_over_is_sealed_too() -> Result<()> {
+    let _forgotten = lab::forgotten_descriptor()?;
     let embedded = Embedded::start().await?;
     let accepted = embedded.accepted();
     embedded.finish().await?;

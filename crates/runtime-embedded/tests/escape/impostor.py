@@ -56,7 +56,31 @@ def of_a_program(config):
     return ran.stdout + ran.stderr
 
 
+def open_now():
+    """Number and file of every open descriptor."""
+    seen = {}
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            seen[number] = os.readlink(f"/proc/self/fd/{number}")
+        except OSError:  # the one that the list was read with
+            continue
+    return seen
+
+
+def what_is_open(opened, config):
+    """What was open from the start, and which of it the configuration names."""
+    fds = config["fds"]
+    events = (fds.get("oom_events") or {}).get("fd")
+    declared = [fds["listener"], fds.get("launcher"), events, *fds["workload_cgroups"]]
+    lines = [
+        {"id": "open", "observed": opened, "detail": ""},
+        {"id": "declared", "observed": [fd for fd in declared if fd is not None], "detail": ""},
+    ]
+    return "\n".join(map(json.dumps, lines)).encode()
+
+
 def main():
+    opened = open_now()
     config = json.load(sys.stdin)
     listener = socket.socket(fileno=config["fds"]["listener"])
     listener.setblocking(True)
@@ -76,6 +100,8 @@ def main():
                 answer(connection, probes(path.split("/")[2].split(",")))
             elif path == "/program":
                 answer(connection, of_a_program(config))
+            elif path == "/open":
+                answer(connection, what_is_open(opened, config))
 
 
 main()

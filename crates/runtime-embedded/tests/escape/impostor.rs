@@ -3,7 +3,7 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use glovebox_protocol::ids::SandboxId;
 use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
 use glovebox_testkit::escape::{Lab, PROBES, Red, Report, batch};
@@ -36,9 +36,35 @@ pub(crate) async fn findings(mut options: Options, run: TempDir) -> Result<Vec<R
     let mut reds = batch::judge_agent(lab, &said)?;
     let said = ask(lab, subject.id, "/program").await?;
     reds.extend(batch::judge_program_of_agent(lab, &said)?);
+    reds.extend(undeclared(&ask(lab, subject.id, "/open").await?)?);
     subject.remove().await?;
     embedded.finish().await?;
     Ok(reds)
+}
+
+/// K9 for the agent, as it sees itself: open are the three standard descriptors and what its
+/// configuration names. From outside only root can look.
+fn undeclared(said: &[Report]) -> Result<Vec<Red>> {
+    let of = |id: &str| {
+        let report = said.iter().find(|report| report.id == id);
+        report.with_context(|| format!("the impostor did not say what is {id}"))
+    };
+    let declared: Vec<u64> = serde_json::from_value(of("declared")?.observed.clone())?;
+    let open = of("open")?.observed.as_object().context("no list")?;
+    ensure!(
+        declared
+            .iter()
+            .all(|number| open.contains_key(&number.to_string())),
+        "the control failed: of {declared:?} only {open:?} are open"
+    );
+    Ok(open
+        .iter()
+        .filter(|(number, _)| {
+            let number = number.parse().unwrap_or(u64::MAX);
+            number > 2 && !declared.contains(&number)
+        })
+        .map(|(number, what)| Red::new("K9", format!("the agent's descriptor {number} is {what}")))
+        .collect())
 }
 
 /// Asks the impostor for something and takes the reports in its answer.

@@ -74,6 +74,11 @@ impl Embedded {
         headings
     }
 
+    /// The runtime itself, for what not every runtime has.
+    pub(crate) fn runtime(&self) -> &EmbeddedRuntime {
+        &self.runtime
+    }
+
     /// What had to be accepted to start it.
     pub(crate) fn accepted(&self) -> Vec<Weakness> {
         self.runtime.facts().weaker.clone()

@@ -17,3 +17,4 @@ mod posture;
 mod secrets;
 mod siblings;
 mod table;
+mod template;

@@ -92,7 +92,7 @@ fn mapped(mutation: Mutation) -> &'static [Check] {
         "cpu-limit" => &[C::ControlGroups, C::Spin],
         "workspace-size" => &[C::Disk],
         "workspace-inodes" => &[C::Inodes],
-        "close-descriptors" => &[C::AgentDescriptors],
+        "close-descriptors" => &[C::AgentDescriptors, C::Impostor],
         "close-workload-descriptors" => &[C::Impostor],
         "resource-limits" | "core-limit" => &[C::Batch(&["R20"])],
         "user-counts" => &[C::UserLimits],
@@ -255,11 +255,11 @@ impl Workshop {
 
     /// What a check finds on a runtime that leaves something out.
     async fn run(&self, check: Check, mutation: Option<Mutation>) -> Result<Vec<Red>> {
+        let _forgotten = lab::forgotten_descriptor()?;
         if let Check::Impostor = check {
             let run = lab::run_folder()?;
             return impostor::findings(self.options(mutation, &run)?, run).await;
         }
-        let _forgotten = lab::forgotten_descriptor()?;
         let embedded = self.runtime(mutation).await?;
         let found = check.run(&embedded).await;
         let finished = embedded.finish().await;

@@ -265,7 +265,7 @@ impl Subject {
     /// # Errors
     /// When the agent does not play along.
     pub async fn kernel(&self, code: &str) -> Result<Ran> {
-        self.start_in_kernel(code).await?.to_end().await
+        self.start_in_kernel(code, LONG_MS).await?.to_end().await
     }
 
     /// Starts code in the kernel, which is started if there is none. A kernel that was asked for
@@ -273,7 +273,7 @@ impl Subject {
     ///
     /// # Errors
     /// When the agent does not play along.
-    pub async fn start_in_kernel(&self, code: &str) -> Result<Running> {
+    pub async fn start_in_kernel(&self, code: &str, time_limit_ms: u64) -> Result<Running> {
         let info = self.client.start_kernel(&StartKernel::default()).await?;
         let wanted = self.lab.start;
         ensure!(
@@ -285,7 +285,7 @@ impl Subject {
         let execute = Execute {
             execution: ExecutionId::new(),
             code: code.into(),
-            time_limit_ms: LONG_MS,
+            time_limit_ms,
             output_limit_bytes: Execute::default_output_limit_bytes(),
             silent: false,
         };
@@ -297,7 +297,7 @@ impl Subject {
     ///
     /// # Errors
     /// When the agent does not play along.
-    pub async fn attack_in_kernel(&self, words: &[&str]) -> Result<Running> {
+    pub async fn attack_in_kernel(&self, words: &[&str], time_limit_ms: u64) -> Result<Running> {
         let words = serde_json::to_string(words)?;
         let code = format!(
             "import sys\n\
@@ -305,7 +305,7 @@ impl Subject {
              import hostile\n\
              hostile.main({words})\n"
         );
-        self.start_in_kernel(&code).await
+        self.start_in_kernel(&code, time_limit_ms).await
     }
 
     /// Whether the agent answers, does work, and its workload can start processes: what has to be

@@ -190,10 +190,56 @@ fn unless_closed<T>(read: std::io::Result<T>) -> std::io::Result<Option<T>> {
 ///
 /// # Errors
 /// When none runs.
-pub(super) async fn workload_of(subject: &Subject) -> Result<PathBuf> {
+pub(crate) async fn workload_of(subject: &Subject) -> Result<PathBuf> {
     let all = processes(subject).await?;
     let program = all.into_iter().find(|process| process.inner > 1);
     Ok(program.context("no program runs in the sandbox")?.folder)
+}
+
+/// Z3, Z5 and K3 for a process that kernels are copied from: one thread, no capability, open only
+/// what it needs.
+///
+/// # Errors
+/// When it is not to be seen.
+pub fn template_is_bare(pid: i32) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let template = Process {
+        folder: PathBuf::from(format!("/proc/{pid}")),
+        inner: 0,
+    };
+    let threads = template.status("Threads")?;
+    demand(&mut reds, "Z5", threads == "1", || {
+        format!("the template has {threads} threads")
+    });
+    for field in ["CapInh", "CapPrm", "CapEff", "CapAmb", "CapBnd"] {
+        let set = template.status(field)?;
+        demand(&mut reds, "K3", u64::from_str_radix(&set, 16)? == 0, || {
+            format!("the template's {field} is {set}")
+        });
+    }
+    let privileges = template.status("NoNewPrivs")?;
+    demand(&mut reds, "K4", privileges == "1", || {
+        "the template may gain privileges".into()
+    });
+    let Some(open) = Agent(template).open()? else {
+        // Closed even to whoever launched it; as root this check sees more.
+        return Ok(reds);
+    };
+    let expected = [
+        ("0", "/dev/null"),
+        ("1", "/dev/null"),
+        ("2", "/dev/null"),
+        ("3", "socket:"),
+    ];
+    let declared = open.len() == expected.len()
+        && expected.iter().all(|(number, kind)| {
+            open.iter()
+                .any(|(other, what)| other == number && what.starts_with(kind))
+        });
+    demand(&mut reds, "Z3", declared, || {
+        format!("the template has open {open:?}")
+    });
+    Ok(reds)
 }
 
 /// K2, K3, K4 and S2 as the host sees them, for the agent and a program at once.

@@ -71,10 +71,10 @@ pub async fn control_groups(lab: &Lab) -> Result<Vec<Red>> {
 }
 
 /// The control groups of a process: `controller` to folder.
-struct Groups(Vec<(String, PathBuf)>);
+pub(crate) struct Groups(Vec<(String, PathBuf)>);
 
 impl Groups {
-    fn of(process: &Path) -> Result<Self> {
+    pub(crate) fn of(process: &Path) -> Result<Self> {
         let text = fs_err::read_to_string(process.join("cgroup"))?;
         let rows = text.lines().filter_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
@@ -104,7 +104,7 @@ impl Groups {
         Some(Path::new("/sys/fs/cgroup").join(&unified.1))
     }
 
-    fn number(&self, controller: &str, files: &[&str]) -> Result<Option<u64>> {
+    pub(crate) fn number(&self, controller: &str, files: &[&str]) -> Result<Option<u64>> {
         let folder = self
             .path(controller)
             .context("a process without control groups")?;

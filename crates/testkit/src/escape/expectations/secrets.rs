@@ -45,6 +45,7 @@ pub(super) const EXPECTED: &[Expectation] = &[
     seen("S5/read the kernel log", REFUSED, OutsideAsRoot),
     seen("S5//*", GONE, Beside("K18/write to null")),
     list("S11/places", &[], Test(PLANTED)),
+    list("S11/own memory", &[], Test(PLANTED)),
 ];
 
 fn exactly_the_fixed_ones(seen: &Value, _: &Facts) -> Result<(), String> {
