@@ -19,7 +19,6 @@ use glovebox_box::weakness::Weakness;
 use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
-use glovebox_protocol::launcher_line::ToAgent;
 use glovebox_protocol::limits::{InputLimits, Limits};
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -337,51 +336,6 @@ pub(crate) fn run_with(facts: &BoxFacts, argv: &[&str], stdin: &str) -> Ran {
     })
     .to_string();
     serde_json::from_str(&order(facts, &order_text)).unwrap()
-}
-
-/// A spec of a small box whose kernel is copied from a template.
-pub(crate) fn template_spec() -> BoxSpec {
-    let mut spec = spec();
-    spec.kind.start = Start::Template;
-    spec
-}
-
-/// Waits for the kernel that comes unasked. Gives its process id, or why there is none.
-pub(crate) fn kernel(facts: &BoxFacts) -> Result<i32, String> {
-    next_kernel(facts, false)
-}
-
-/// Lets the agent ask for another kernel.
-pub(crate) fn another_kernel(facts: &BoxFacts) -> Result<i32, String> {
-    next_kernel(facts, true)
-}
-
-fn next_kernel(facts: &BoxFacts, ask: bool) -> Result<i32, String> {
-    let text = order(
-        facts,
-        &serde_json::json!({"do": "kernel", "ask": ask}).to_string(),
-    );
-    match serde_json::from_str(&text).unwrap() {
-        ToAgent::Kernel { pid } => Ok(pid),
-        ToAgent::NoKernel { reason } => Err(reason),
-        other => panic!("the launcher said {other:?}"),
-    }
-}
-
-/// Lets a kernel run code, and gives what that printed.
-pub(crate) fn tell(facts: &BoxFacts, pid: i32, code: &str) -> String {
-    order(
-        facts,
-        &serde_json::json!({"do": "tell", "pid": pid, "code": code}).to_string(),
-    )
-}
-
-/// Hangs up on a kernel, and gives the status with which it ended.
-pub(crate) fn hang_up(facts: &BoxFacts, pid: i32) -> String {
-    order(
-        facts,
-        &serde_json::json!({"do": "hang_up", "pid": pid}).to_string(),
-    )
 }
 
 /// Gives the agent of a box an order and waits for the answer.
