@@ -6,24 +6,19 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use glovebox_protocol::error::ErrorBody;
 use glovebox_protocol::sign::{BodyDigest, Envelope, Epoch, Nonce, SignedHeaders, names};
-use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::HOST;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use tokio::time::Instant;
 
 use crate::agent::Identity;
 use crate::body::RequestBody;
+use crate::channel::Channel;
 use crate::connect::Connector;
 use crate::error::ClientError;
 
 /// Longest answer that is no stream, in bytes.
 pub(crate) const MAX_ANSWER: u64 = 16 * 1024 * 1024;
-
-/// Longest answer to a question for health, in bytes.
-pub(crate) const MAX_HEALTH: u64 = 4096;
 
 /// Connections that are kept for later at most.
 const MAX_IDLE: usize = 8;
@@ -32,64 +27,45 @@ const MAX_IDLE: usize = 8;
 /// that is closed while a request is on its way takes the request with it.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(60);
 
-type Sender = SendRequest<RequestBody>;
-
 /// What all clones of a client share.
 pub(crate) struct Link {
     identity: Identity,
     connector: Box<dyn Connector>,
     /// Those that are kept, and since when; the latest last.
-    idle: Mutex<Vec<(Sender, Instant)>>,
+    idle: Mutex<Vec<(Channel, Instant)>>,
     epoch: Mutex<Option<Epoch>>,
 }
 
 /// An answer whose body is still to be read. Dropped early it closes the connection, and so
 /// tells the agent that nobody reads.
 pub(crate) struct Answer {
-    pub(crate) body: Incoming,
-    sender: Sender,
+    body: Incoming,
+    channel: Channel,
     link: Arc<Link>,
 }
 
 impl Answer {
+    /// The next part of the body that holds bytes; nothing at its end.
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
+        self.channel.chunk(&mut self.body).await
+    }
+
     /// Gives the connection back; to be called when the whole body was read.
     pub(crate) fn done(self) {
-        if !self.sender.is_closed() {
+        if self.channel.is_open() {
             let mut idle = lock(&self.link.idle);
             if idle.len() < MAX_IDLE {
-                idle.push((self.sender, Instant::now()));
+                idle.push((self.channel, Instant::now()));
             }
         }
     }
 
     /// The whole body.
     pub(crate) async fn whole(mut self, limit_bytes: u64) -> Result<Bytes, ClientError> {
-        let body = read_whole(&mut self.body, limit_bytes).await?;
+        let body = self.channel.whole(&mut self.body, limit_bytes).await?;
         self.done();
         Ok(body)
     }
-}
-
-/// A body from its first byte to its last, unless it is too long.
-pub(crate) async fn read_whole(
-    body: &mut Incoming,
-    limit_bytes: u64,
-) -> Result<Bytes, ClientError> {
-    let mut chunks = Vec::new();
-    let mut length = 0;
-    while let Some(frame) = body.frame().await {
-        if let Ok(chunk) = frame.map_err(ClientError::Transport)?.into_data() {
-            length += chunk.len() as u64;
-            if length > limit_bytes {
-                return Err(ClientError::TooLong { limit_bytes });
-            }
-            chunks.push(chunk);
-        }
-    }
-    Ok(match <[Bytes; 1]>::try_from(chunks) {
-        Ok([only]) => only,
-        Err(chunks) => chunks.concat().into(),
-    })
 }
 
 /// The request line and what is known of the body before it is sent.
@@ -170,15 +146,12 @@ impl Link {
         loop {
             let kept = self.kept();
             let is_kept = kept.is_some();
-            let mut sender = match kept {
-                Some(sender) => sender,
+            let mut channel = match kept {
+                Some(channel) => channel,
                 None => self.connect().await?,
             };
-            if sender.ready().await.is_err() && is_kept {
-                continue;
-            }
-            match sender.try_send_request(request).await {
-                Ok(response) => return self.accept(sender, response),
+            match channel.send(request).await {
+                Ok(response) => return self.accept(channel, response),
                 Err(mut failed) => match failed.take_message() {
                     Some(unsent) if is_kept => request = unsent,
                     _ => return Err(ClientError::Transport(failed.into_error())),
@@ -188,9 +161,9 @@ impl Link {
     }
 
     /// The connection that was used last, if it can be used again.
-    fn kept(&self) -> Option<Sender> {
+    fn kept(&self) -> Option<Channel> {
         let mut idle = lock(&self.idle);
-        let (sender, _) = idle
+        let (channel, _) = idle
             .pop()
             .filter(|(_, since)| since.elapsed() < MAX_IDLE_TIME)
             .or_else(|| {
@@ -198,12 +171,12 @@ impl Link {
                 idle.clear();
                 None
             })?;
-        Some(sender)
+        Some(channel)
     }
 
     fn accept(
         self: &Arc<Self>,
-        sender: Sender,
+        channel: Channel,
         response: Response<Incoming>,
     ) -> Result<(StatusCode, Answer), ClientError> {
         let status = response.status();
@@ -215,26 +188,15 @@ impl Link {
         }
         let answer = Answer {
             body: response.into_body(),
-            sender,
+            channel,
             link: Arc::clone(self),
         };
         Ok((status, answer))
     }
 
-    async fn connect(&self) -> Result<Sender, ClientError> {
-        let stream = self
-            .connector
-            .connect()
-            .await
-            .map_err(ClientError::Connect)?;
-        let (sender, connection) = handshake(TokioIo::new(stream))
-            .await
-            .map_err(ClientError::Transport)?;
-        tokio::spawn(async move {
-            // What breaks a connection shows in the request that was on it.
-            let _ = connection.await;
-        });
-        Ok(sender)
+    async fn connect(&self) -> Result<Channel, ClientError> {
+        let stream = self.connector.connect().await;
+        Channel::open(stream.map_err(ClientError::Connect)?).await
     }
 }
 

@@ -3,7 +3,6 @@
 use glovebox_protocol::event::{EventBody, Output};
 use glovebox_protocol::frame::{Decoder, Frame, FrameKind, is_modest};
 use glovebox_protocol::ids::ExecutionId;
-use http_body_util::BodyExt as _;
 
 use crate::error::ClientError;
 use crate::exchange::Answer;
@@ -29,14 +28,10 @@ impl Frames {
                 return Ok(frame);
             }
             let answer = self.answer.as_mut().ok_or(ClientError::Cut)?;
-            match answer.body.frame().await {
-                Some(Ok(frame)) => {
-                    if let Ok(chunk) = frame.into_data() {
-                        self.decoder.push(&chunk);
-                    }
-                }
+            match answer.chunk().await {
+                Ok(Some(chunk)) => self.decoder.push(&chunk),
                 // A sandbox that ends takes its agent with it, in the middle of a chunk.
-                Some(Err(_)) | None => return Err(ClientError::Cut),
+                Ok(None) | Err(_) => return Err(ClientError::Cut),
             }
         }
     }
@@ -47,9 +42,8 @@ impl Frames {
             return Ok(());
         };
         let mut more = self.decoder.is_mid_frame();
-        while !more && let Some(frame) = answer.body.frame().await {
-            let frame = frame.map_err(ClientError::Transport)?;
-            more = frame.data_ref().is_some_and(|data| !data.is_empty());
+        while !more && let Some(chunk) = answer.chunk().await? {
+            more = !chunk.is_empty();
         }
         if more {
             return Err(ClientError::OutOfPlace);

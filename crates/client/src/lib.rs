@@ -6,6 +6,7 @@
 
 mod agent;
 mod body;
+mod channel;
 mod connect;
 mod error;
 mod exchange;
