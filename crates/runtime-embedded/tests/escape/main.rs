@@ -13,6 +13,7 @@ mod impostor;
 mod lab;
 mod layers;
 mod mutation;
+mod pool;
 mod posture;
 mod secrets;
 mod siblings;

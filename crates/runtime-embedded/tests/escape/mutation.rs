@@ -13,10 +13,13 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use glovebox_box::mutation::Mutation;
 use glovebox_box::weakness::Weakness;
+use glovebox_protocol::kernel::StartKernel;
+use glovebox_runtime::Start;
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
 use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
 use glovebox_testkit::escape::attacks::{files, host, limits, memory, processes, time};
 use glovebox_testkit::escape::batch::{self, Position};
+use glovebox_testkit::escape::template::identity;
 use glovebox_testkit::escape::{Lab, Red, posture, report, siblings};
 use glovebox_testkit::{cargo_target, program, repository, test_data};
 use tempfile::TempDir;
@@ -59,9 +62,19 @@ enum Check {
     Inodes,
     /// R7.
     UserLimits,
+    /// These checks of the batch, in a kernel that is a copy of a template.
+    InCopy(&'static [&'static str]),
+    /// K25 for such a kernel.
+    CopyPosture,
+    /// No such kernel can be had: the copy looks for itself, and refuses.
+    CannotCopy,
+    /// Z2.
+    Generators,
+    /// Z1.
+    Domains,
 }
 
-/// The checks that have to notice that a protection is missing.
+/// The checks that have to notice that a protection is missing from a sandbox and its programs.
 fn mapped(mutation: Mutation) -> &'static [Check] {
     use Check as C;
     match mutation.name() {
@@ -102,9 +115,31 @@ fn mapped(mutation: Mutation) -> &'static [Check] {
     }
 }
 
+/// The checks that have to notice that a protection is missing from a kernel that is a copy of a
+/// template. What belongs to the sandbox around it is not here.
+fn mapped_to_copies(mutation: Mutation) -> &'static [Check] {
+    use Check as C;
+    match mutation.name() {
+        "reseed" => &[C::Generators],
+        "trust-domain" => &[C::Domains],
+        "seccomp-workload" => &[C::InCopy(&["K15"])],
+        "seccomp-families" => &[C::InCopy(&["K13", "N10"])],
+        "seccomp-answers" => &[C::InCopy(&["R3"])],
+        "landlock-workload" => &[C::InCopy(&["K20"])],
+        "bounding-set" | "capabilities" => &[C::InCopy(&["K3"]), C::CannotCopy],
+        "securebits" | "seccomp-agent" | "work-cgroup" => &[C::CopyPosture, C::CannotCopy],
+        "no-new-privileges" => &[C::InCopy(&["K4"]), C::CannotCopy],
+        "close-workload-descriptors" => &[C::InCopy(&["K9"])],
+        "resource-limits" | "core-limit" => &[C::InCopy(&["R20"])],
+        "session" => &[C::InCopy(&["K16"])],
+        _ => &[],
+    }
+}
+
 impl Check {
     async fn run(self, embedded: &Embedded) -> Result<Vec<Red>> {
         let lab = &embedded.lab;
+        let copies = &lab.starting(Start::Template);
         match self {
             Self::Batch(only) => batch::run_checks(lab, Position::First, only).await,
             Self::Posture => {
@@ -137,6 +172,25 @@ impl Check {
             Self::Disk => files::full_disk(lab).await,
             Self::Inodes => files::full_of_files(lab).await,
             Self::UserLimits => siblings::user_limits(lab).await,
+            Self::InCopy(only) => batch::run_checks(copies, Position::Kernel, only).await,
+            Self::CopyPosture => {
+                let document = serde_json::from_str(DOCUMENT)?;
+                let mut headings = vec!["kernel", "copied kernel"];
+                headings.extend(embedded.headings());
+                let seen = posture::take(copies, posture::Process::Kernel).await?;
+                posture::compare(&document, &headings, &seen)
+            }
+            Self::CannotCopy => {
+                let subject = copies.bare_subject(Lab::small_limits()).await?;
+                let started = subject.client.start_kernel(&StartKernel::default()).await;
+                subject.remove().await?;
+                Ok(match started?.start {
+                    Some(Start::Template) => Vec::new(),
+                    other => vec![Red::new("K19", format!("the kernel started as {other:?}"))],
+                })
+            }
+            Self::Generators => identity::generators_differ(copies).await,
+            Self::Domains => identity::domains_share_nothing(copies).await,
         }
     }
 }
@@ -275,7 +329,9 @@ const LAUNCHER: &str = "glovebox-launcher";
 /// something is wrong already; that must not pass for noticing.
 async fn with_nothing_left_out(workshop: &Workshop) -> Result<BTreeMap<String, Vec<Red>>> {
     let mut found = BTreeMap::new();
-    for check in Mutation::ALL.iter().flat_map(|mutation| mapped(*mutation)) {
+    let all = Mutation::ALL.iter().copied();
+    for check in all.flat_map(|mutation| mapped(mutation).iter().chain(mapped_to_copies(mutation)))
+    {
         let name = format!("{check:?}");
         if let Entry::Vacant(place) = found.entry(name.clone()) {
             let reds = workshop
@@ -288,28 +344,52 @@ async fn with_nothing_left_out(workshop: &Workshop) -> Result<BTreeMap<String, V
     Ok(found)
 }
 
+/// What checks newly find when something is left out, as their names.
+async fn turned_red(
+    workshop: &Workshop,
+    before: &BTreeMap<String, Vec<Red>>,
+    mutation: Mutation,
+    checks: &[Check],
+) -> BTreeSet<String> {
+    let mut turned_red = BTreeSet::new();
+    for check in checks {
+        match workshop.run(*check, Some(mutation)).await {
+            Ok(reds) => {
+                let known = &before[&format!("{check:?}")];
+                let new = reds.into_iter().filter(|red| !known.contains(red));
+                turned_red.extend(new.map(|red| red.check));
+            }
+            // A sandbox that cannot be used does not tell which protection it lacks.
+            Err(error) => println!("{}: {check:?} could not run: {error:#}", mutation.name()),
+        }
+    }
+    turned_red
+}
+
 #[tokio::test]
 async fn every_protection_that_is_left_out_is_noticed() -> Result<()> {
     let workshop = Workshop::open().await?;
     let before = with_nothing_left_out(&workshop).await?;
     let mut unnoticed = Vec::new();
     for mutation in Mutation::ALL.iter().copied() {
-        let mut turned_red = BTreeSet::new();
-        for check in mapped(mutation) {
-            match workshop.run(*check, Some(mutation)).await {
-                Ok(reds) => {
-                    let known = &before[&format!("{check:?}")];
-                    let new = reds.into_iter().filter(|red| !known.contains(red));
-                    turned_red.extend(new.map(|red| red.check));
-                }
-                // A sandbox that cannot be used does not tell which protection it lacks.
-                Err(error) => println!("{}: {check:?} could not run: {error:#}", mutation.name()),
-            }
+        let name = mutation.name();
+        let places = [
+            ("", mapped(mutation)),
+            (" in a copy", mapped_to_copies(mutation)),
+        ];
+        if places.iter().all(|(_, checks)| checks.is_empty()) {
+            unnoticed.push(name.to_owned());
         }
-        let checks: Vec<_> = turned_red.into_iter().collect();
-        println!("{}: {}", mutation.name(), checks.join(" "));
-        if checks.is_empty() {
-            unnoticed.push(mutation.name());
+        for (place, checks) in places {
+            if checks.is_empty() {
+                continue;
+            }
+            let found = turned_red(&workshop, &before, mutation, checks).await;
+            let found: Vec<_> = found.into_iter().collect();
+            println!("{name}{place}: {}", found.join(" "));
+            if found.is_empty() {
+                unnoticed.push(format!("{name}{place}"));
+            }
         }
     }
     // The control: with nothing left out the same programs pass every check that is mapped.
