@@ -3,6 +3,7 @@
 //! All work is on files below paths that `layout` found, so that tests can point it at a tree
 //! of their own. Which number goes into which file stands in `limits`.
 
+mod clear;
 pub(crate) mod files;
 pub(crate) mod group;
 pub mod layout;
@@ -11,6 +12,8 @@ pub(crate) mod pod;
 pub(crate) mod template;
 
 use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
 
 use crate::fault::chain;
 
@@ -29,12 +32,10 @@ pub enum CgroupError {
         source: std::io::Error,
     },
     /// Processes were left that did not go away.
-    #[error("processes are left in {} after {waited_ms} ms", path.display())]
+    #[error("processes are left in {}", path.display())]
     NotEmpty {
         /// Which group.
         path: PathBuf,
-        /// How long they were waited for, in milliseconds.
-        waited_ms: u128,
     },
     /// Something failed, and what it leaves could not be removed.
     #[error("{}; and then, {}", chain(first), chain(second))]
@@ -52,6 +53,18 @@ pub enum CgroupError {
         /// What to do about it.
         fix: String,
     },
+}
+
+impl CgroupError {
+    /// Whether it may go away by itself: the kernel lets go of a process a moment after it has
+    /// been waited for.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::NotEmpty { .. } => true,
+            Self::File { source, .. } => Errno::from_io_error(source) == Some(Errno::BUSY),
+            Self::LeftBehind { .. } | Self::NoPlace { .. } => false,
+        }
+    }
 }
 
 /// The error of one operation on one file.

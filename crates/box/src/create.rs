@@ -11,6 +11,8 @@ pub(crate) mod mounts;
 pub(crate) mod parent;
 pub(crate) mod preparation;
 pub(crate) mod privileges;
+pub(crate) mod process;
 pub(crate) mod remains;
 pub(crate) mod report;
+pub(crate) mod stages;
 pub(crate) mod step;

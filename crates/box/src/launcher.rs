@@ -5,13 +5,21 @@
 //! then on waits for it and takes away its folders. The inner one is process 1 of a process
 //! namespace: when it dies, for whatever reason, the kernel ends every box with it.
 
+mod agent_line;
 mod boxes;
+mod ending;
+mod events;
 pub(crate) mod inner;
 mod line;
 pub(crate) mod machine;
+mod making;
 mod outer;
+mod pod;
+mod removing;
 mod run_folder;
 mod serve;
+mod timers;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -4,13 +4,12 @@
 mod support;
 
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use glovebox_box::cgroup::layout::Layout;
-use glovebox_box::control::{BoxEnd, BoxFacts, FaultKind, FromLauncher};
+use glovebox_box::control::{BoxEnd, FaultKind, FromLauncher};
 use rustix::process::{Pid, Signal, kill_process};
-use support::launcher::{Launcher, Refused, order, posture, run, spec};
+use support::launcher::{Launcher, Refused, group_of, order, posture, run, spec};
 use support::oracle::{Host, Pod, processes};
 use support::tree;
 
@@ -197,15 +196,6 @@ fn a_box_that_cannot_be_taken_away_is_told_of_once_and_tried_again_when_asked() 
     assert_eq!(launcher.list(), []);
     assert_eq!(Host::look(&pod), before);
     assert!(launcher.close().success());
-}
-
-/// The folder of a box in the first hierarchy.
-fn group_of(pod: &Pod, facts: &BoxFacts) -> PathBuf {
-    let pods = fs_err::read_dir(&pod.bases[0]).unwrap();
-    pods.map(|entry| entry.unwrap())
-        .find(|entry| entry.file_name().to_string_lossy().ends_with(&pod.run))
-        .map(|entry| entry.path().join(facts.sandbox.to_string()))
-        .unwrap()
 }
 
 /// As root, because it takes rights to take this away.

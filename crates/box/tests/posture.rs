@@ -116,8 +116,8 @@ fn the_agent_has_what_it_needs_and_nothing_else() {
     assert!(launcher.close().success());
 }
 
-/// The configuration, nowhere, the launcher's ear, the socket, the count of kills, one control
-/// group per hierarchy; behind them the connection of this test and the folder being listed.
+/// The configuration, nowhere, the launcher's ear, the socket, the line to the launcher, the count
+/// of kills, one control group per hierarchy; behind them the connection of this test and the folder being listed.
 fn agents_descriptors(seen: &BTreeMap<String, String>) {
     let kinds: BTreeMap<u32, String> = seen["fds"]
         .lines()
@@ -133,10 +133,13 @@ fn agents_descriptors(seen: &BTreeMap<String, String>) {
         Version::One => ("memory.oom_control", "tasks", 4),
         Version::Two => ("memory.events", "cgroup.procs", 1),
     };
-    assert_eq!(kinds[..5], ["memfd", "null", "pipe", "socket", kills]);
+    assert_eq!(
+        kinds[..6],
+        ["memfd", "null", "pipe", "socket", "socket", kills]
+    );
     let groups = kinds.len() - 2;
-    assert!(kinds[5..groups].iter().all(|kind| *kind == door));
-    assert_eq!(groups - 5, hierarchies, "{kinds:?}");
+    assert!(kinds[6..groups].iter().all(|kind| *kind == door));
+    assert_eq!(groups - 6, hierarchies, "{kinds:?}");
 }
 
 #[test]

@@ -3,22 +3,20 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use glovebox_protocol::agent_config::OomEvents;
 use glovebox_protocol::limits::Limits;
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
 
+use super::clear::try_remove;
 use super::layout::{Controller, Version};
 use super::limits::{Role, Setting, settings};
 use super::pod::{PodGroups, enable};
 use super::{CgroupError, files, on};
 use crate::mutation::{Mutation, Omissions};
 
-const AGENT: &str = "agent";
-const WORK: &str = "work";
+pub(super) const AGENT: &str = "agent";
+pub(super) const WORK: &str = "work";
 
 /// The file through which a process moves itself into a group by writing `0`.
 ///
@@ -64,7 +62,7 @@ impl BoxGroups {
         match made {
             Ok(()) => Ok(groups),
             // Nothing runs in them yet. What made this necessary is what has to be known.
-            Err(error) => match groups.remove(Duration::ZERO) {
+            Err(error) => match groups.try_remove() {
                 Ok(()) => Err(error),
                 Err(second) => Err(CgroupError::LeftBehind {
                     first: Box::new(error),
@@ -229,22 +227,19 @@ impl BoxGroups {
             .map(|tree| tree.whole.join(leaf).join(file))
     }
 
-    /// Kills whatever is left and removes the groups, in at most `patience`.
+    /// Kills whatever is left and removes the groups, as far as that can be done without waiting.
+    /// One that stays is no reason to leave the others.
     ///
     /// # Errors
-    /// When processes stay, or a folder cannot be removed.
-    pub(crate) fn remove(&self, patience: Duration) -> Result<(), CgroupError> {
-        let deadline = Instant::now() + patience;
+    /// When processes stay, or a folder cannot be removed. What [`CgroupError::is_passing`] is to
+    /// be tried again a moment later.
+    pub(crate) fn try_remove(&self) -> Result<(), CgroupError> {
+        let mut result = Ok(());
         for tree in &self.trees {
-            empty(self.version, &tree.whole, deadline)?;
+            let removed = try_remove(self.version, &tree.whole);
+            result = result.and(removed);
         }
-        // One that stays is no reason to leave the others.
-        let results: Vec<_> = self
-            .trees
-            .iter()
-            .map(|tree| remove_folder(&tree.whole, deadline))
-            .collect();
-        results.into_iter().collect()
+        result
     }
 }
 
@@ -311,91 +306,6 @@ pub(super) fn open_folder(folder: &Path, how: OFlags) -> Result<OwnedFd, CgroupE
         Mode::empty(),
     )
     .map_err(|error| on("opening", folder)(error.into()))
-}
-
-/// Kills every process in a group and below it until none is left, or until `deadline`.
-pub(super) fn empty(version: Version, group: &Path, deadline: Instant) -> Result<(), CgroupError> {
-    let start = Instant::now();
-    loop {
-        let pids = processes_below(group)?;
-        if pids.is_empty() {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            return Err(CgroupError::NotEmpty {
-                path: group.to_owned(),
-                waited_ms: start.elapsed().as_millis(),
-            });
-        }
-        kill_all(version, group, &pids);
-        pause();
-    }
-}
-
-fn kill_all(version: Version, group: &Path, pids: &[i32]) {
-    if version == Version::Two && files::write(&group.join("cgroup.kill"), "1").is_ok() {
-        return;
-    }
-    // Stopped processes make no new ones while they are killed; a kill takes effect at the thaw.
-    let freezer = group.join("freezer.state");
-    let frozen = freezer.exists() && files::write(&freezer, "FROZEN").is_ok();
-    for pid in pids.iter().filter_map(|pid| Pid::from_raw(*pid)) {
-        // One that has gone meanwhile is what we want.
-        let _ = rustix::process::kill_process(pid, Signal::KILL);
-    }
-    if frozen {
-        // If this fails the processes stay, and `empty` says so.
-        let _ = files::write(&freezer, "THAWED");
-    }
-}
-
-fn processes_below(group: &Path) -> Result<Vec<i32>, CgroupError> {
-    let mut pids = Vec::new();
-    for folder in [group.to_owned(), group.join(AGENT), group.join(WORK)] {
-        let procs = folder.join("cgroup.procs");
-        match files::read(&procs) {
-            Ok(text) => pids.extend(text.lines().filter_map(|line| line.parse::<i32>().ok())),
-            Err(error) if is_gone(&error) => {}
-            Err(error) => return Err(on("reading", &procs)(error)),
-        }
-    }
-    Ok(pids)
-}
-
-/// Removes a group and the leaves in it. One that is busy is tried again until `deadline`.
-pub(super) fn remove_folder(folder: &Path, deadline: Instant) -> Result<(), CgroupError> {
-    for part in [folder.join(AGENT), folder.join(WORK), folder.to_owned()] {
-        loop {
-            match files::remove_folder(&part) {
-                Ok(()) => break,
-                Err(error) if is_gone(&error) => break,
-                // The kernel lets go of a process a moment after it has been waited for.
-                Err(error)
-                    if error.raw_os_error() == Some(Errno::BUSY.raw_os_error())
-                        && Instant::now() < deadline =>
-                {
-                    pause();
-                }
-                Err(error) => return Err(on("removing the control group", &part)(error)),
-            }
-        }
-    }
-    Ok(())
-}
-
-fn is_gone(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::NotFound
-        || error.raw_os_error() == Some(Errno::NODEV.raw_os_error())
-}
-
-/// Gives the kernel a moment. Version 1 has no event for a group that becomes empty.
-fn pause() {
-    let moment = rustix::event::Timespec {
-        tv_sec: 0,
-        tv_nsec: 500_000,
-    };
-    // Being woken early only means looking again early.
-    let _ = rustix::event::poll(&mut [], Some(&moment));
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Uid, flock};
 use rustix::io::Errno;
 
-use super::group::{empty, open_folder, remove_folder};
+use super::clear::remove;
+use super::group::open_folder;
 use super::layout::{Controller, Layout, SUPERVISOR, Tree, Version};
 use super::{CgroupError, files, on};
 use crate::fault::chain;
@@ -218,10 +219,9 @@ fn clear(version: Version, folder: &Path) -> Result<(), CgroupError> {
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
-        empty(version, &entry.path(), deadline)?;
-        remove_folder(&entry.path(), deadline)?;
+        remove(version, &entry.path(), deadline)?;
     }
-    remove_folder(folder, deadline)
+    remove(version, folder, deadline)
 }
 
 fn make_tree(

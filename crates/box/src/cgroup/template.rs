@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use glovebox_protocol::limits::Limits;
 use rustix::fs::OFlags;
 
-use super::group::{V1_DOOR, empty, open_door, open_folder, remove_folder, write_settings};
+use super::clear::remove;
+use super::group::{V1_DOOR, open_door, open_folder, write_settings};
 use super::layout::Version;
 use super::limits::{Role, settings};
 use super::pod::PodGroups;
@@ -119,10 +120,7 @@ impl TemplateGroup {
         let results: Vec<_> = self
             .folders
             .iter()
-            .map(|folder| {
-                empty(self.version, folder, deadline)?;
-                remove_folder(folder, deadline)
-            })
+            .map(|folder| remove(self.version, folder, deadline))
             .collect();
         results.into_iter().collect()
     }

@@ -12,7 +12,9 @@ use glovebox_protocol::limits::Limits;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use rustix::io::Errno;
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{
+    DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal,
+};
 
 use super::descriptors::{Inheritance, arrange};
 use super::report::Reporter;
@@ -37,6 +39,8 @@ pub(crate) struct Plan {
     pub(crate) layers: CString,
     pub(crate) config: OwnedFd,
     pub(crate) listener: OwnedFd,
+    /// The agent's end of the line to the launcher.
+    pub(crate) line: OwnedFd,
     pub(crate) oom_events: Option<OwnedFd>,
     /// The doors of the agent's control groups, where a process cannot be cloned into them.
     pub(crate) own_doors: Vec<OwnedFd>,
@@ -91,6 +95,8 @@ fn set_up(mut plan: Plan, release: &OwnedFd, reporter: &mut Reporter) -> Result<
         rustix::system::setdomainname(b"").step(Step::Names)?;
     }
     reporter.done(Step::Names);
+    // A kernel can be copied into the box from here on.
+    reporter.send();
     Ok(plan)
 }
 
@@ -111,6 +117,9 @@ fn build_root(plan: &Plan, reporter: &mut Reporter) -> Result<(), Failed> {
     privileges::take_ids(agent).step(Step::Ids)?;
     // The change has cleared it.
     die_with_launcher()?;
+    // And has closed the namespaces of this process to the launcher, which is to open them for a
+    // template. The agent closes what it has to itself.
+    set_dumpable_behavior(DumpableBehavior::Dumpable).step(Step::Ids)?;
     reporter.done(Step::Ids);
     mounts::workspace(limits, plan.ids.workload, omissions).step(Step::Workspace)?;
     reporter.done(Step::Workspace);
@@ -158,6 +167,7 @@ fn confine(
         config: plan.config,
         words,
         listener: plan.listener,
+        line: plan.line,
         oom_events: plan.oom_events,
         groups,
     };
@@ -167,6 +177,7 @@ fn confine(
     reporter.done(Step::Descriptors);
     privileges::restrict(&omissions, filters, |step| reporter.done(step))?;
     reporter.done(Step::Seccomp);
+    reporter.send();
     Ok(())
 }
 

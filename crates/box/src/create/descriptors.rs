@@ -11,7 +11,9 @@ use crate::sys::descriptors::{close_from, place};
 
 /// The listening socket's number; 0 is the configuration, 1 goes nowhere, 2 to the launcher.
 const LISTENER: RawFd = 3;
-const FIRST_FREE: RawFd = 4;
+/// The line to the launcher.
+const LINE: RawFd = 4;
+const FIRST_FREE: RawFd = 5;
 
 /// Descriptors are moved up here before they are put in place, so that none is in another's way.
 const ASIDE: RawFd = 64;
@@ -22,7 +24,7 @@ pub(crate) fn numbers(groups: usize, has_oom_events: bool) -> AgentFds {
     let groups = RawFd::try_from(groups).unwrap_or(0);
     AgentFds {
         listener: LISTENER,
-        launcher: None,
+        launcher: Some(LINE),
         workload_cgroups: (first_group..first_group + groups).collect(),
         oom_events: has_oom_events.then_some(OomEvents { fd: FIRST_FREE }),
     }
@@ -33,6 +35,7 @@ pub(crate) struct Inheritance {
     pub(crate) config: OwnedFd,
     pub(crate) words: OwnedFd,
     pub(crate) listener: OwnedFd,
+    pub(crate) line: OwnedFd,
     pub(crate) oom_events: Option<OwnedFd>,
     pub(crate) groups: Vec<OwnedFd>,
 }
@@ -51,6 +54,7 @@ pub(crate) fn arrange(
         nowhere,
         inheritance.words,
         inheritance.listener,
+        inheritance.line,
     ];
     wanted.extend(inheritance.oom_events);
     wanted.extend(inheritance.groups);
@@ -97,8 +101,9 @@ mod tests {
     fn numbers_follow_each_other_without_a_gap() {
         let fds = numbers(2, true);
         assert_eq!(fds.listener, 3);
-        assert_eq!(fds.oom_events, Some(OomEvents { fd: 4 }));
-        assert_eq!(fds.workload_cgroups, [5, 6]);
+        assert_eq!(fds.launcher, Some(4));
+        assert_eq!(fds.oom_events, Some(OomEvents { fd: 5 }));
+        assert_eq!(fds.workload_cgroups, [6, 7]);
         let fds = numbers(0, false);
         assert_eq!(fds.oom_events, None);
         assert_eq!(fds.workload_cgroups, Vec::<RawFd>::new());

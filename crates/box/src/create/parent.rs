@@ -1,40 +1,29 @@
-//! The launcher's side of making a box: the order of its steps.
+//! The launcher's side of making a box: everything up to the moment at which its first process
+//! goes its own way. Nothing here waits for another process.
 
 use std::cell::Cell;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
-use glovebox_protocol::ids::InstallationId;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
+use glovebox_protocol::agent_config::Claim;
+use glovebox_protocol::ids::{InstallationId, SandboxId};
 
 use super::child::{self, Plan};
 use super::descriptors;
-use super::explain::explain;
-use super::preparation::{Pipes, bind_socket, check_layers, config_file};
+use super::preparation::{Pipes, agents_line, bind_socket, check_layers, config_file};
+use super::process::host_pid;
 use super::remains::Remains;
-use super::report::collect;
+use super::stages::Stages;
 use crate::cgroup::CgroupError;
 use crate::cgroup::group::BoxGroups;
 use crate::cgroup::pod::PodGroups;
-use crate::control::{BoxSpec, Fault};
+use crate::control::{BoxKind, Fault};
 use crate::fault::chain;
 use crate::ids::slots::{BoxIds, Slots};
 use crate::mutation::{Mutation, Omissions};
 use crate::policy::seccomp::Filters;
 use crate::sys::clone::{Cloned, SingleThread, clone_process};
-
-/// How long a box is given to set itself up.
-const SETUP_PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long a killed box is given to end.
-const END_PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long the remains of a box that failed are given to go away.
-const UNDO_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is the same for all boxes of a launcher.
 pub(crate) struct Surroundings {
@@ -52,87 +41,144 @@ pub(crate) struct Surroundings {
     pub(crate) omissions: Omissions,
 }
 
-/// A box that was made.
+/// What a box is to be.
+#[derive(Debug, Clone)]
+pub(crate) struct Design {
+    /// What its socket and its control groups are called. The sandbox's id, or in a box that is
+    /// made in advance one that no sandbox has.
+    pub(crate) name: SandboxId,
+    pub(crate) kind: BoxKind,
+    /// Whose it is, where that is known.
+    pub(crate) claim: Option<Claim>,
+    pub(crate) omissions: Omissions,
+}
+
+/// A box whose first process sets itself up.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct Begun {
     pub(crate) process: Cloned,
     pub(crate) host_pid: i32,
     pub(crate) remains: Remains,
+    /// Stays open until the first process has become the agent: it looks whether the launcher
+    /// lives.
+    pub(crate) release: OwnedFd,
+    /// Says how far it is; closes when it has become the agent.
+    pub(crate) report: OwnedFd,
     /// What the agent says on its standard error.
     pub(crate) words: OwnedFd,
+    /// The line to the agent.
+    pub(crate) line: OwnedFd,
     pub(crate) socket: PathBuf,
     pub(crate) ids: BoxIds,
-    pub(crate) stages_us: Vec<(String, u64)>,
+    pub(crate) stages: Stages,
 }
 
-/// Makes a box. On failure nothing of it is left.
+/// A box that could not be made, and what there is of it all the same.
+#[derive(Debug)]
+pub(crate) struct Unmade {
+    pub(crate) fault: Fault,
+    pub(crate) process: Option<Cloned>,
+    pub(crate) remains: Remains,
+}
+
+/// Begins a box: its ids, groups and socket, and its first process, which is let go.
 ///
 /// # Errors
-/// What could not be done, why, and what to do about it.
-pub(crate) fn make(
+/// What could not be done, why, and what to do about it; with what has to be taken away again.
+pub(crate) fn begin(
     surroundings: &Surroundings,
     slots: &mut Slots,
-    spec: &BoxSpec,
-) -> Result<Made, Fault> {
+    design: &Design,
+) -> Result<Begun, Box<Unmade>> {
     let mut remains = Remains::default();
-    match try_make(surroundings, slots, spec, &mut remains) {
-        Ok(made) => Ok(Made { remains, ..made }),
-        Err(fault) => {
-            let cleared = remains.clear(slots, &surroundings.run_folder, UNDO_PATIENCE);
-            Err(fault.and_then(cleared))
-        }
+    match try_begin(surroundings, slots, design, &mut remains) {
+        Ok(begun) => Ok(Begun { remains, ..begun }),
+        Err((fault, process)) => Err(Box::new(Unmade {
+            fault,
+            process,
+            remains,
+        })),
     }
 }
 
-fn try_make(
+type Failed = (Fault, Option<Cloned>);
+
+fn try_begin(
     surroundings: &Surroundings,
     slots: &mut Slots,
-    spec: &BoxSpec,
+    design: &Design,
     remains: &mut Remains,
-) -> Result<Made, Fault> {
-    let mut clock = Stages::start();
-    let omissions = surroundings.omissions.with(spec);
-    let layers = check_layers(&spec.kind.layers)?;
-    let ids = take_ids(slots, remains, &omissions)?;
-    let groups = remains
-        .groups
-        .insert(make_groups(surroundings, spec, &omissions)?);
-    clock.mark("cgroups");
-    let (socket, listener) = bind_socket(surroundings, &spec.sandbox.to_string())?;
-    remains.socket = Some(spec.sandbox.to_string());
+) -> Result<Begun, Failed> {
+    let mut stages = Stages::start();
+    let (plan, socket, line, ids) = prepare(surroundings, slots, design, remains, &mut stages)
+        .map_err(|fault| (fault, None))?;
+    stages.mark("descriptors");
+    let running = launch(surroundings, remains, plan).map_err(|fault| (fault, None))?;
+    stages.mark("clone");
+    match let_go(&running, ids, &design.omissions) {
+        Ok(host_pid) => {
+            stages.mark("maps");
+            Ok(Begun {
+                process: running.process,
+                host_pid,
+                remains: Remains::default(),
+                release: running.release,
+                report: running.report,
+                words: running.words,
+                line,
+                socket,
+                ids,
+                stages,
+            })
+        }
+        Err(fault) => Err((fault, Some(running.process))),
+    }
+}
+
+/// Makes all that there has to be before the first process is.
+fn prepare(
+    surroundings: &Surroundings,
+    slots: &mut Slots,
+    design: &Design,
+    remains: &mut Remains,
+    stages: &mut Stages,
+) -> Result<(Plan, PathBuf, OwnedFd, BoxIds), Fault> {
+    let (omissions, name) = (&design.omissions, design.name.to_string());
+    let layers = check_layers(&design.kind.layers)?;
+    let ids = take_ids(slots, remains, omissions)?;
+    let groups = BoxGroups::make(
+        &surroundings.pod,
+        &name,
+        &design.kind.limits,
+        surroundings.host_cpus,
+        omissions,
+    )
+    .map_err(in_groups)?;
+    let groups = remains.groups.insert(groups);
+    stages.mark("cgroups");
+    let (socket, listener) = bind_socket(surroundings, &name)?;
+    remains.socket = Some(name);
     let doors = if omissions.omits(Mutation::WorkCgroup) {
         Vec::new()
     } else {
         groups.work_doors(ids.pod.agent).map_err(in_groups)?
     };
     let oom_events = groups.oom_events().map_err(in_groups)?.map(OwnedFd::from);
+    let (line, agents_line) = agents_line()?;
     let numbers = descriptors::numbers(doors.len(), oom_events.is_some());
     let plan = Plan {
         ids: ids.inside,
-        limits: spec.kind.limits.clone(),
+        limits: design.kind.limits.clone(),
         layers,
         own_doors: groups.agent_doors().map_err(in_groups)?,
-        config: config_file(surroundings, spec, ids.inside, numbers)?,
+        config: config_file(design, ids.inside, numbers)?,
         listener,
+        line: agents_line,
         oom_events,
         doors,
         omissions: omissions.clone(),
     };
-    clock.mark("descriptors");
-    let running = launch(surroundings, groups, plan)?;
-    clock.mark("clone");
-    match start(&running, ids, &omissions, &mut clock) {
-        Ok(host_pid) => Ok(Made {
-            process: running.process,
-            host_pid,
-            remains: Remains::default(),
-            words: running.words,
-            socket,
-            ids,
-            stages_us: clock.stages,
-        }),
-        Err(fault) => Err(fault.and_then(end(&running.process))),
-    }
+    Ok((plan, socket, line, ids))
 }
 
 fn take_ids(
@@ -153,26 +199,11 @@ fn take_ids(
     Ok(ids)
 }
 
-fn make_groups(
-    surroundings: &Surroundings,
-    spec: &BoxSpec,
-    omissions: &Omissions,
-) -> Result<BoxGroups, Fault> {
-    BoxGroups::make(
-        &surroundings.pod,
-        &spec.sandbox.to_string(),
-        &spec.kind.limits,
-        surroundings.host_cpus,
-        omissions,
-    )
-    .map_err(in_groups)
-}
-
 fn in_groups(error: CgroupError) -> Fault {
     Fault::failed("making the box's control groups", chain(&error))
 }
 
-/// A first process that waits to be released.
+/// A first process that waits to be let go.
 struct Running {
     process: Cloned,
     release: OwnedFd,
@@ -180,9 +211,13 @@ struct Running {
     words: OwnedFd,
 }
 
-fn launch(surroundings: &Surroundings, groups: &BoxGroups, plan: Plan) -> Result<Running, Fault> {
+fn launch(surroundings: &Surroundings, remains: &Remains, plan: Plan) -> Result<Running, Fault> {
+    let doing = "making the box's namespaces";
     let pipes = Pipes::make()?;
-    let target = groups.clone_target().map_err(in_groups)?;
+    let target = match &remains.groups {
+        Some(groups) => groups.clone_target().map_err(in_groups)?,
+        None => None,
+    };
     let outside = Cell::new(Some((
         pipes.release.write,
         pipes.report.read,
@@ -204,7 +239,7 @@ fn launch(surroundings: &Surroundings, groups: &BoxGroups, plan: Plan) -> Result
         },
     )
     .map_err(|error| {
-        Fault::failed("making the box's namespaces", error)
+        Fault::failed(doing, error)
             .with_fix("run `glovebox doctor` to see what this machine allows")
     })?;
     match outside.take() {
@@ -214,10 +249,7 @@ fn launch(surroundings: &Surroundings, groups: &BoxGroups, plan: Plan) -> Result
             report,
             words,
         }),
-        None => Err(Fault::failed(
-            "making the box's namespaces",
-            "no pipes are left",
-        )),
+        None => Err(Fault::failed(doing, "no pipes are left")),
     }
 }
 
@@ -236,45 +268,14 @@ fn namespaces(omissions: &Omissions) -> i32 {
     )
 }
 
-/// Does for the first process what only the outside can do, lets it go, and waits until it has
-/// become the agent. Gives its process id as the host sees it.
-fn start(
-    running: &Running,
-    ids: BoxIds,
-    omissions: &Omissions,
-    clock: &mut Stages,
-) -> Result<i32, Fault> {
+/// Does for the first process what only the outside can do, and lets it go. Gives its process id
+/// as the host sees it.
+fn let_go(running: &Running, ids: BoxIds, omissions: &Omissions) -> Result<i32, Fault> {
     let host_pid = host_pid(&running.process)?;
     write_maps(host_pid, ids, omissions)?;
-    clock.mark("maps");
     rustix::io::write(&running.release, b"g")
         .map_err(|error| Fault::failed("releasing the box", error))?;
-    let progress = collect(&running.report, SETUP_PATIENCE)
-        .map_err(|error| Fault::failed("waiting for the box to set itself up", error))?;
-    clock.add(progress.stages_us);
-    match progress.failed {
-        Some(failed) => Err(explain(failed)),
-        None if progress.executed => {
-            clock.mark("setup_and_exec");
-            Ok(host_pid)
-        }
-        None => Err(Fault::failed(
-            "waiting for the box to set itself up",
-            "its first process ended without a word",
-        )),
-    }
-}
-
-/// What the host's `/proc` calls a process of ours. Its numbers are not the pod's, and the
-/// description of the descriptor is written for whoever mounted `/proc`.
-pub(crate) fn host_pid(process: &Cloned) -> Result<i32, Fault> {
-    let doing = "finding the box's first process";
-    let path = format!("/proc/self/fdinfo/{}", process.pidfd.as_raw_fd());
-    let text = fs_err::read_to_string(path).map_err(|error| Fault::failed(doing, error))?;
-    text.lines()
-        .find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok())
-        .filter(|pid| *pid > 0)
-        .ok_or_else(|| Fault::failed(doing, "/proc does not show it"))
+    Ok(host_pid)
 }
 
 fn write_maps(host_pid: i32, ids: BoxIds, omissions: &Omissions) -> Result<(), Fault> {
@@ -287,61 +288,4 @@ fn write_maps(host_pid: i32, ids: BoxIds, omissions: &Omissions) -> Result<(), F
     }
     write("gid_map", &ids.map())?;
     write("uid_map", &ids.map())
-}
-
-/// Kills a first process and waits for it; the kernel ends every other process of the box first.
-pub(crate) fn end(process: &Cloned) -> Result<(), Fault> {
-    let failed = |error: Errno| Fault::failed("ending the box's first process", error);
-    match pidfd_send_signal(&process.pidfd, Signal::KILL) {
-        Ok(()) | Err(Errno::SRCH) => {}
-        Err(error) => return Err(failed(error)),
-    }
-    wait_for_exit(process)
-}
-
-/// Waits for the end of a process that was told to end, or is bound to.
-pub(crate) fn wait_for_exit(process: &Cloned) -> Result<(), Fault> {
-    let failed = |error: Errno| Fault::failed("waiting for a process to end", error);
-    let deadline = Instant::now() + END_PATIENCE;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).map_err(|_| failed(Errno::INVAL))?;
-        let mut fds = [PollFd::new(&process.pidfd, PollFlags::IN)];
-        match poll(&mut fds, Some(&left)) {
-            Ok(0) => return Err(failed(Errno::TIMEDOUT)),
-            Ok(_) => break,
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(failed(error)),
-        }
-    }
-    match waitid(WaitId::PidFd(process.pidfd.as_fd()), WaitIdOptions::EXITED) {
-        Ok(_) | Err(Errno::CHILD) => Ok(()),
-        Err(error) => Err(failed(error)),
-    }
-}
-
-/// Measures steps.
-struct Stages {
-    last: Instant,
-    stages: Vec<(String, u64)>,
-}
-
-impl Stages {
-    fn start() -> Self {
-        Self {
-            last: Instant::now(),
-            stages: Vec::new(),
-        }
-    }
-
-    fn mark(&mut self, stage: &str) {
-        let now = Instant::now();
-        let micros = u64::try_from((now - self.last).as_micros()).unwrap_or(u64::MAX);
-        self.last = now;
-        self.stages.push((stage.into(), micros));
-    }
-
-    fn add(&mut self, stages: Vec<(String, u64)>) {
-        self.stages.extend(stages);
-    }
 }

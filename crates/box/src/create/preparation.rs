@@ -5,16 +5,16 @@ use std::io::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds, Claim};
+use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds};
 use rustix::fs::{AtFlags, MemfdFlags, Mode, SealFlags, chmodat, fcntl_add_seals, memfd_create};
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with, socketpair,
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::mounts::layers_option;
-use super::parent::Surroundings;
-use crate::control::{BoxSpec, Fault};
+use super::parent::{Design, Surroundings};
+use crate::control::Fault;
 
 /// Connections that may wait for the agent.
 const BACKLOG: i32 = 64;
@@ -97,23 +97,12 @@ pub(super) fn bind_socket(
 ///
 /// # Errors
 /// When there is no memory for it.
-pub(super) fn config_file(
-    surroundings: &Surroundings,
-    spec: &BoxSpec,
-    ids: AgentIds,
-    fds: AgentFds,
-) -> Result<OwnedFd, Fault> {
+pub(super) fn config_file(design: &Design, ids: AgentIds, fds: AgentFds) -> Result<OwnedFd, Fault> {
     let doing = "writing the agent's configuration";
     let config = AgentConfig {
-        claim: Some(Claim {
-            sandbox: spec.sandbox,
-            installation: surroundings.installation,
-            keys: spec.keys.clone(),
-            input_limits: spec.input_limits,
-            idle_limit_ms: spec.idle_limit_ms,
-        }),
-        limits: spec.kind.limits.clone(),
-        start: spec.kind.start,
+        claim: design.claim.clone(),
+        limits: design.kind.limits.clone(),
+        start: design.kind.start,
         ids,
         exec_helper: EXEC_HELPER.into(),
         python: PYTHON.into(),
@@ -136,6 +125,24 @@ pub(super) fn config_file(
     )
     .map_err(failed)?;
     Ok(file.into())
+}
+
+/// Makes the line between launcher and agent: the launcher's end, which never waits, and the
+/// agent's.
+///
+/// # Errors
+/// When the launcher has no descriptors left.
+pub(super) fn agents_line() -> Result<(OwnedFd, OwnedFd), Fault> {
+    let failed = |error| Fault::exhausted("making the line to the agent", error);
+    let (ours, theirs) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(failed)?;
+    rustix::io::ioctl_fionbio(&ours, true).map_err(failed)?;
+    Ok((ours, theirs))
 }
 
 /// The pipes between the launcher and a box's first process.
@@ -167,7 +174,8 @@ impl Pipes {
         };
         Ok(Self {
             release: pipe(PipeFlags::empty())?,
-            report: pipe(PipeFlags::empty())?,
+            // Neither waits for the other.
+            report: pipe(PipeFlags::NONBLOCK)?,
             // An agent that says too much must neither wait for the launcher nor stop it.
             words: pipe(PipeFlags::NONBLOCK)?,
         })

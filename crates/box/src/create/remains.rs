@@ -1,7 +1,6 @@
 //! What has to be taken away when a box ends, or when making it failed half way.
 
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -20,6 +19,15 @@ pub(crate) struct Remains {
     pub(crate) socket: Option<String>,
 }
 
+/// Why something stayed.
+#[derive(Debug)]
+pub(crate) enum Stays {
+    /// It is about to go: the kernel lets go of a process a moment after it has been waited for.
+    ForNow(Fault),
+    /// Waiting does not help.
+    ForGood(Fault),
+}
+
 impl Remains {
     /// Whether the kernel killed the agent because its memory had run out.
     pub(crate) fn agent_ran_out_of_memory(&self) -> bool {
@@ -28,26 +36,23 @@ impl Remains {
             .is_some_and(|groups| groups.agent_oom_kills() > 0)
     }
 
-    /// Takes everything away that is there. All parts are tried; a part that could not be taken
-    /// away stays, so that it can be tried again.
+    /// Takes everything away that can be taken away now. All parts are tried; a part that stays
+    /// can be tried again.
     ///
     /// # Errors
     /// The first failure.
-    pub(crate) fn clear(
-        &mut self,
-        slots: &mut Slots,
-        run_folder: &OwnedFd,
-        patience: Duration,
-    ) -> Result<(), Fault> {
+    pub(crate) fn clear(&mut self, slots: &mut Slots, run_folder: &OwnedFd) -> Result<(), Stays> {
         let mut result = Ok(());
         if let Some(groups) = &self.groups {
-            match groups.remove(patience) {
+            match groups.try_remove() {
                 Ok(()) => self.groups = None,
                 Err(error) => {
-                    result = Err(Fault::failed(
-                        "removing the box's control groups",
-                        chain(&error),
-                    ));
+                    let fault = Fault::failed("removing the box's control groups", chain(&error));
+                    result = Err(if error.is_passing() {
+                        Stays::ForNow(fault)
+                    } else {
+                        Stays::ForGood(fault)
+                    });
                 }
             }
         }
@@ -55,7 +60,8 @@ impl Remains {
             match unlinkat(run_folder, name.as_str(), AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => self.socket = None,
                 Err(error) => {
-                    result = result.and(Err(Fault::failed("removing the box's socket", error)));
+                    let fault = Fault::failed("removing the box's socket", error);
+                    result = result.and(Err(Stays::ForGood(fault)));
                 }
             }
         }
@@ -65,7 +71,7 @@ impl Remains {
         {
             let released = slots
                 .release(slot)
-                .map_err(|error| Fault::failed("giving back the box's ids", error));
+                .map_err(|error| Stays::ForGood(Fault::failed("giving back the box's ids", error)));
             result = result.and(released);
         }
         result

@@ -5,21 +5,27 @@
 //! is read here was written by code of a workload.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::explain::explain;
+use super::stages::micros;
 use super::step::{Failed, Step};
+use crate::control::Fault;
 
 const DONE: u8 = 1;
 const FAILED: u8 = 2;
 const RECORD: usize = 16;
 
+/// How many records are read at a time.
+const AT_A_TIME: usize = 32;
+
 /// The writing end, in the box.
 pub(crate) struct Reporter {
     pipe: OwnedFd,
     last: Instant,
+    records: Vec<u8>,
 }
 
 impl Reporter {
@@ -27,6 +33,7 @@ impl Reporter {
         Self {
             pipe,
             last: Instant::now(),
+            records: Vec::new(),
         }
     }
 
@@ -35,17 +42,25 @@ impl Reporter {
         self.last = Instant::now();
     }
 
-    /// Says that a step is done.
+    /// Notes that a step is done.
     pub(crate) fn done(&mut self, step: Step) {
         let now = Instant::now();
-        let micros = u64::try_from((now - self.last).as_micros()).unwrap_or(u64::MAX);
+        self.note(DONE, step, 0, micros(now - self.last));
         self.last = now;
-        self.write(DONE, step, 0, micros);
     }
 
     /// Says that a step has failed.
-    pub(crate) fn failed(&self, failed: Failed) {
-        self.write(FAILED, failed.step, failed.errno, 0);
+    pub(crate) fn failed(&mut self, failed: Failed) {
+        self.note(FAILED, failed.step, failed.errno, 0);
+        self.send();
+    }
+
+    /// Says what was noted: all at once, because each time wakes the launcher up.
+    pub(crate) fn send(&mut self) {
+        // Less than a pipe holds is ever written, so this never waits. If the launcher is gone
+        // there is nobody to tell.
+        let _ = rustix::io::write(&self.pipe, &self.records);
+        self.records.clear();
     }
 
     /// The pipe, to be put where it survives until `exec`.
@@ -53,71 +68,137 @@ impl Reporter {
         &mut self.pipe
     }
 
-    fn write(&self, kind: u8, step: Step, errno: i32, micros: u64) {
-        let mut record = [0; RECORD];
-        record[0] = kind;
-        record[1] = step.number();
-        record[4..8].copy_from_slice(&errno.to_ne_bytes());
-        record[8..].copy_from_slice(&micros.to_ne_bytes());
-        // Fewer records than a pipe holds are ever written, so this never waits. If the launcher
-        // is gone there is nobody to tell.
-        let _ = rustix::io::write(&self.pipe, &record);
+    fn note(&mut self, kind: u8, step: Step, errno: i32, micros: u64) {
+        self.records.extend([kind, step.number(), 0, 0]);
+        self.records.extend(errno.to_ne_bytes());
+        self.records.extend(micros.to_ne_bytes());
     }
 }
 
-/// How the set-up of a box went.
+/// How the set-up of a box goes.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Microseconds of each step that was done.
-    pub(crate) stages_us: Vec<(String, u64)>,
-    /// The step that failed, if one did.
-    pub(crate) failed: Option<Failed>,
-    /// Whether the agent's program was started.
-    pub(crate) executed: bool,
+    stages_us: Vec<(String, u64)>,
+    last: Option<Step>,
+    failed: Option<Failed>,
+    over: bool,
+    /// Whether all mounts, namespaces and names of the box are in place.
+    pub(crate) complete: bool,
 }
 
-/// Reads the reports until the pipe closes, for at most `patience`.
-///
-/// # Errors
-/// `ETIMEDOUT` when it stays open; whatever `read` and `poll` say.
-pub(crate) fn collect(pipe: impl AsFd, patience: Duration) -> Result<Progress, Errno> {
-    let start = Instant::now();
-    let mut progress = Progress::default();
-    let mut last_done = None;
-    loop {
-        let left = patience.saturating_sub(start.elapsed());
-        let timeout = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
-        let mut fds = [PollFd::new(&pipe, PollFlags::IN)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(0) => return Err(Errno::TIMEDOUT),
-            Ok(_) => {}
-            Err(Errno::INTR) => continue,
-            Err(error) => return Err(error),
+impl Progress {
+    /// Takes what has been reported, without waiting where the pipe does not wait.
+    ///
+    /// # Errors
+    /// When it is no report; whatever `read` says.
+    pub(crate) fn read(&mut self, pipe: impl AsFd) -> Result<(), Fault> {
+        let failed = |error| Fault::failed("listening to how the box sets itself up", error);
+        let mut records = [0; RECORD * AT_A_TIME];
+        loop {
+            let count = match rustix::io::read(&pipe, &mut records) {
+                Ok(0) => {
+                    self.over = true;
+                    return Ok(());
+                }
+                Ok(count) => count,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(failed(error)),
+            };
+            let (records, rest) = records[..count].as_chunks::<RECORD>();
+            if !rest.is_empty() {
+                return Err(failed(Errno::PROTO));
+            }
+            for record in records {
+                self.take(record).map_err(failed)?;
+            }
         }
-        let mut record = [0; RECORD];
-        match rustix::io::read(&pipe, &mut record) {
-            Ok(0) => break,
-            Ok(RECORD) => {}
-            Ok(_) => return Err(Errno::PROTO),
-            Err(Errno::INTR) => continue,
-            Err(error) => return Err(error),
-        }
-        let Some(step) = Step::from_number(record[1]) else {
-            return Err(Errno::PROTO);
-        };
-        let [_, _, _, _, e0, e1, e2, e3, micros @ ..] = record;
-        if record[0] == FAILED {
-            progress.failed = Some(Failed {
+    }
+
+    fn take(&mut self, record: &[u8; RECORD]) -> Result<(), Errno> {
+        let [kind, step, _, _, e0, e1, e2, e3, micros @ ..] = *record;
+        let step = Step::from_number(step).ok_or(Errno::PROTO)?;
+        if kind == FAILED {
+            self.failed = Some(Failed {
                 step,
                 errno: i32::from_ne_bytes([e0, e1, e2, e3]),
             });
-        } else {
-            last_done = Some(step);
-            let micros = u64::from_ne_bytes(micros);
-            progress.stages_us.push((step.stage().into(), micros));
+            return Ok(());
         }
+        self.last = Some(step);
+        self.complete |= step == Step::Names;
+        let micros = u64::from_ne_bytes(micros);
+        self.stages_us.push((step.stage().into(), micros));
+        Ok(())
     }
-    // The last step before `exec` reports, and then the pipe closes without a failure.
-    progress.executed = progress.failed.is_none() && last_done == Some(Step::Seccomp);
-    Ok(progress)
+
+    /// How it came out, once the pipe has closed.
+    pub(crate) fn outcome(&mut self) -> Option<Result<Vec<(String, u64)>, Fault>> {
+        if !self.over {
+            return None;
+        }
+        Some(match (self.failed.take(), self.last) {
+            (Some(failed), _) => Err(explain(failed)),
+            // The last step before `exec` reports, and then the pipe closes without a failure.
+            (None, Some(Step::Seccomp)) => Ok(std::mem::take(&mut self.stages_us)),
+            _ => Err(Fault::failed(
+                "waiting for the box to set itself up",
+                "its first process ended without a word",
+            )),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::{PipeFlags, pipe_with};
+
+    fn pipe() -> (OwnedFd, Reporter) {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).unwrap();
+        (read, Reporter::new(write))
+    }
+
+    #[test]
+    fn steps_are_told_together_and_the_last_one_makes_it_a_success() {
+        let (read, mut reporter) = pipe();
+        let mut progress = Progress::default();
+        reporter.done(Step::Root);
+        progress.read(&read).unwrap();
+        assert!(!progress.complete);
+        reporter.done(Step::Names);
+        reporter.send();
+        progress.read(&read).unwrap();
+        assert!(progress.complete);
+        assert!(progress.outcome().is_none());
+        reporter.done(Step::Seccomp);
+        reporter.send();
+        drop(reporter);
+        progress.read(&read).unwrap();
+        let stages = progress.outcome().unwrap().unwrap();
+        let stages: Vec<_> = stages.iter().map(|(stage, _)| stage.as_str()).collect();
+        assert_eq!(stages, ["root", "names", "seccomp"]);
+    }
+
+    #[test]
+    fn a_failed_step_is_named_and_silence_is_a_failure_too() {
+        let (read, mut reporter) = pipe();
+        reporter.done(Step::Root);
+        reporter.failed(Failed {
+            step: Step::Ids,
+            errno: Errno::PERM.raw_os_error(),
+        });
+        drop(reporter);
+        let mut progress = Progress::default();
+        progress.read(&read).unwrap();
+        let fault = progress.outcome().unwrap().unwrap_err();
+        assert_eq!(fault.doing, Step::Ids.doing());
+        let (read, reporter) = pipe();
+        drop(reporter);
+        let mut progress = Progress::default();
+        progress.read(&read).unwrap();
+        let fault = progress.outcome().unwrap().unwrap_err();
+        assert!(fault.cause.contains("without a word"), "{fault}");
+    }
 }

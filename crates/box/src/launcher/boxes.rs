@@ -1,249 +1,195 @@
-//! The boxes of one launcher: making, removing, listing them, and noticing their end.
+//! The boxes of one launcher: which there are, under which names, and how far each of them is.
 
-use std::collections::BTreeMap;
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Instant;
 
-use glovebox_protocol::agent_config::AgentIds;
 use glovebox_protocol::ids::SandboxId;
-use rustix::io::Errno;
-use rustix::process::{WaitId, WaitIdOptions, waitid};
 
-use super::outer::say;
-use crate::control::{BoxEnd, BoxFacts, BoxSpec, Fault};
-use crate::create::parent::{Made, Surroundings, end, make};
-use crate::ids::pod::PodIds;
-use crate::ids::slots::Slots;
+use super::agent_line::AgentLine;
+use super::ending::{Body, Ending};
+use super::events::Watched;
+use super::words::Words;
+use crate::control::{BoxFacts, BoxKind};
+use crate::create::remains::Remains;
+use crate::create::report::Progress;
+use crate::create::stages::Stages;
+use crate::sys::clone::Cloned;
 
-/// How long the remains of a box are given to go away.
-const REMOVAL_PATIENCE: Duration = Duration::from_secs(10);
+/// Names a box for as long as the launcher lives. Never used twice, so that what was meant for
+/// one that is gone reaches no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct BoxKey(u64);
 
-/// How much of what an agent says on its standard error is passed on, in bytes.
-const WORDS_BUDGET: usize = 64 * 1024;
+impl BoxKey {
+    pub(super) const fn number(self) -> u64 {
+        self.0
+    }
+
+    pub(super) const fn of_number(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// A box.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// What its socket and its control groups are called.
+    pub(super) name: SandboxId,
+    /// Whose it is.
+    pub(super) sandbox: Option<SandboxId>,
+    /// What the runtime was told of it, once it was.
+    pub(super) told: Option<BoxFacts>,
+    /// When it has to end, in milliseconds since 1970.
+    hard_deadline_ms: Option<i64>,
+    pub(super) stage: Stage,
+}
+
+/// How far a box is.
+#[derive(Debug)]
+pub(super) enum Stage {
+    /// Its first process runs.
+    Runs(Box<Running>),
+    /// It is being taken away.
+    Ends(Ending),
+    /// Not all of it could be taken away.
+    Stays(Body),
+}
+
+/// A box whose first process runs.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) process: Watched<Cloned>,
+    pub(super) remains: Remains,
+    pub(super) words: Words,
+    pub(super) line: AgentLine,
+    pub(super) kind: Rc<BoxKind>,
+    pub(super) facts: BoxFacts,
+    /// Until the first process has become the agent.
+    pub(super) set_up: Option<SetUp>,
+}
+
+/// A first process that sets itself up.
+#[derive(Debug)]
+pub(super) struct SetUp {
+    pub(super) report: Watched<OwnedFd>,
+    pub(super) progress: Progress,
+    pub(super) stages: Stages,
+    /// By when it has to be done.
+    pub(super) deadline: Instant,
+    /// When the box has to end, once it is made.
+    pub(super) hard_deadline_ms: Option<i64>,
+    /// The request that waits for it.
+    pub(super) request: Option<u64>,
+    /// Stays open until it is done: the first process looks whether the launcher lives.
+    pub(super) _release: OwnedFd,
+}
+
+impl AsFd for Cloned {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+}
 
 /// All boxes.
+#[derive(Debug, Default)]
 pub(super) struct Boxes {
-    surroundings: Surroundings,
-    slots: Slots,
-    ids: PodIds,
-    live: BTreeMap<SandboxId, LiveBox>,
-}
-
-/// A box that lives.
-pub(super) struct LiveBox {
-    facts: BoxFacts,
-    made: Made,
-    hard_deadline_ms: Option<i64>,
-    words_left: usize,
-    words_closed: bool,
-    /// Its end has been told. It is in the list only because not all of it could be taken away.
-    ended: bool,
-}
-
-impl LiveBox {
-    /// Readable once the box's first process has ended.
-    pub(super) fn process(&self) -> &OwnedFd {
-        &self.made.process.pidfd
-    }
-
-    /// Readable when the agent has said something; `None` when it cannot say any more.
-    pub(super) fn words(&self) -> Option<&OwnedFd> {
-        (!self.words_closed).then_some(&self.made.words)
-    }
+    last: u64,
+    all: BTreeMap<BoxKey, Entry>,
+    sandboxes: BTreeMap<SandboxId, BoxKey>,
+    hard_deadlines: BTreeSet<(i64, BoxKey)>,
 }
 
 impl Boxes {
-    pub(super) fn new(surroundings: Surroundings, slots: Slots, ids: PodIds) -> Self {
-        Self {
-            surroundings,
-            slots,
-            ids,
-            live: BTreeMap::new(),
-        }
+    /// A name for the next box.
+    pub(super) const fn next_key(&mut self) -> BoxKey {
+        self.last += 1;
+        BoxKey(self.last)
     }
 
-    /// Makes a box.
-    ///
-    /// # Errors
-    /// What stands in the way; nothing is left.
-    pub(super) fn create(&mut self, spec: &BoxSpec) -> Result<BoxFacts, Fault> {
-        if self.live.contains_key(&spec.sandbox) {
-            return Err(Fault::invalid(
-                format!("making the box {}", spec.sandbox),
-                "there is one with this id",
-            ));
+    /// Adds a box, with the sandbox that it is, if it is one.
+    pub(super) fn add(
+        &mut self,
+        key: BoxKey,
+        name: SandboxId,
+        sandbox: Option<SandboxId>,
+        stage: Stage,
+    ) {
+        if let Some(sandbox) = sandbox {
+            self.sandboxes.insert(sandbox, key);
         }
-        let made = make(&self.surroundings, &mut self.slots, spec)?;
-        let host = |inside| self.ids.host_user(inside).unwrap_or(u32::MAX);
-        let facts = BoxFacts {
-            sandbox: spec.sandbox,
-            socket: made.socket.clone(),
-            pid: made.host_pid,
-            ids: made.ids.inside,
-            host_ids: AgentIds {
-                agent: host(made.ids.pod.agent),
-                workload: host(made.ids.pod.workload),
-            },
-            was_ready: false,
-            stages_us: made.stages_us.clone(),
-        };
-        self.live.insert(
-            spec.sandbox,
-            LiveBox {
-                facts: facts.clone(),
-                made,
-                hard_deadline_ms: spec.hard_deadline_ms,
-                words_left: WORDS_BUDGET,
-                words_closed: false,
-                ended: false,
+        self.all.insert(
+            key,
+            Entry {
+                name,
+                sandbox,
+                told: None,
+                hard_deadline_ms: None,
+                stage,
             },
         );
-        Ok(facts)
     }
 
-    /// Removes a box, if there is one.
-    ///
-    /// # Errors
-    /// When something of it could not be taken away; it stays in the list and can be tried again.
-    pub(super) fn remove(&mut self, sandbox: SandboxId) -> Result<(), Fault> {
-        let Some(live) = self.live.get_mut(&sandbox) else {
-            return Ok(());
-        };
-        end(&live.made.process)?;
-        // From here on there is nothing to wait for: neither an end nor a deadline.
-        live.ended = true;
-        live.made.remains.clear(
-            &mut self.slots,
-            &self.surroundings.run_folder,
-            REMOVAL_PATIENCE,
-        )?;
-        self.live.remove(&sandbox);
-        Ok(())
+    /// The box that is this sandbox.
+    pub(super) fn of_sandbox(&self, sandbox: SandboxId) -> Option<BoxKey> {
+        self.sandboxes.get(&sandbox).copied()
     }
 
-    /// Removes all boxes. Every one is tried.
-    ///
-    /// # Errors
-    /// The first failure.
-    pub(super) fn remove_all(&mut self) -> Result<(), Fault> {
-        let all: Vec<_> = self.live.keys().copied().collect();
-        let results: Vec<_> = all.into_iter().map(|id| self.remove(id)).collect();
-        results.into_iter().collect()
+    pub(super) fn get_mut(&mut self, key: BoxKey) -> Option<&mut Entry> {
+        self.all.get_mut(&key)
     }
 
-    /// What there is.
-    pub(super) fn list(&self) -> Vec<BoxFacts> {
-        self.live.values().map(|live| live.facts.clone()).collect()
-    }
-
-    /// The living boxes, for waiting on them.
-    pub(super) fn live(&self) -> impl Iterator<Item = (SandboxId, &LiveBox)> {
-        let boxes = self.live.iter().map(|(id, live)| (*id, live));
-        boxes.filter(|(_, live)| !live.ended)
-    }
-
-    /// Looks whether the first process of a box has ended; then says how, and clears up.
-    pub(super) fn reap(&mut self, sandbox: SandboxId) -> Option<BoxEnd> {
-        let live = self.live.get(&sandbox).filter(|live| !live.ended)?;
-        let status = waitid(
-            WaitId::PidFd(live.process().as_fd()),
-            WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT,
-        );
-        let how = match status {
-            Ok(None) | Err(Errno::INTR) => return None,
-            Ok(Some(status)) => match status.exit_status() {
-                Some(code) => BoxEnd::AgentExited { code },
-                None => BoxEnd::AgentKilled {
-                    signal: status.terminating_signal().unwrap_or(0),
-                    out_of_memory: live.made.remains.agent_ran_out_of_memory(),
-                },
-            },
-            Err(_) => BoxEnd::AgentKilled {
-                signal: 0,
-                out_of_memory: false,
-            },
-        };
-        self.pass_on_words(sandbox);
-        self.clear(sandbox);
-        Some(how)
-    }
-
-    /// Ends the boxes whose time has come.
-    pub(super) fn end_overdue(&mut self) -> Vec<SandboxId> {
-        let now = now_ms();
-        let overdue: Vec<_> = self
-            .live()
-            .filter(|(_, live)| live.hard_deadline_ms.is_some_and(|at| at <= now))
-            .map(|(id, _)| id)
-            .collect();
-        for sandbox in &overdue {
-            self.clear(*sandbox);
+    /// A box whose first process runs.
+    pub(super) fn running(&mut self, key: BoxKey) -> Option<&mut Running> {
+        match &mut self.all.get_mut(&key)?.stage {
+            Stage::Runs(running) => Some(running),
+            _ => None,
         }
-        overdue
     }
 
-    /// How long until the next box has to end.
-    pub(super) fn until_deadline(&self) -> Option<Duration> {
-        let deadlines = self.live().filter_map(|(_, live)| live.hard_deadline_ms);
-        let next = deadlines.min()?;
-        let left = next.saturating_sub(now_ms()).max(0);
-        Some(Duration::from_millis(left.unsigned_abs()))
+    /// Forgets a box.
+    pub(super) fn take_off(&mut self, key: BoxKey) -> Option<Entry> {
+        self.set_hard_deadline(key, None);
+        let entry = self.all.remove(&key)?;
+        if let Some(sandbox) = entry.sandbox {
+            self.sandboxes.remove(&sandbox);
+        }
+        Some(entry)
     }
 
-    /// Passes on what the agent said on its standard error, up to its budget. What comes after
-    /// that is read and dropped.
-    pub(super) fn pass_on_words(&mut self, sandbox: SandboxId) {
-        let Some(live) = self.live.get_mut(&sandbox) else {
+    /// Sets the time at which a box has to end.
+    pub(super) fn set_hard_deadline(&mut self, key: BoxKey, at_ms: Option<i64>) {
+        let Some(entry) = self.all.get_mut(&key) else {
             return;
         };
-        let mut chunk = [0; 4096];
-        loop {
-            match rustix::io::read(&live.made.words, &mut chunk) {
-                Ok(0) => live.words_closed = true,
-                Ok(count) => {
-                    let kept = count.min(live.words_left);
-                    live.words_left -= kept;
-                    if kept > 0 {
-                        say(format_args!(
-                            "agent of {sandbox}: {}",
-                            printable(&chunk[..kept])
-                        ));
-                    }
-                    continue;
-                }
-                Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => {}
-                Err(_) => live.words_closed = true,
-            }
-            return;
+        let before = std::mem::replace(&mut entry.hard_deadline_ms, at_ms);
+        if let Some(before) = before {
+            self.hard_deadlines.remove(&(before, key));
+        }
+        if let Some(at_ms) = at_ms {
+            self.hard_deadlines.insert((at_ms, key));
         }
     }
 
-    /// Removes a box that nobody has asked to be removed. What cannot be taken away now stays in
-    /// the list and is tried again when it is asked for, or at the end.
-    fn clear(&mut self, sandbox: SandboxId) {
-        let removed = self.remove(sandbox);
-        if let Some(live) = self.live.get_mut(&sandbox) {
-            // Whatever is left of it: its end is told once.
-            live.ended = true;
-        }
-        if let Err(fault) = removed {
-            say(format_args!("{sandbox} has ended, but: {fault}"));
-        }
+    /// The box that has to end next, and when.
+    pub(super) fn next_hard_deadline(&self) -> Option<(i64, BoxKey)> {
+        self.hard_deadlines.first().copied()
     }
-}
 
-fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .ok()
-        .and_then(|since| i64::try_from(since.as_millis()).ok())
-        .unwrap_or(i64::MAX)
-}
+    /// Those that the runtime has been told of, and not yet of their end.
+    pub(super) fn told(&self) -> Vec<BoxFacts> {
+        let entries = self.sandboxes.values().filter_map(|key| self.all.get(key));
+        entries.filter_map(|entry| entry.told.clone()).collect()
+    }
 
-fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes)
-        .trim_end()
-        .escape_debug()
-        .collect()
+    pub(super) fn keys(&self) -> Vec<BoxKey> {
+        self.all.keys().copied().collect()
+    }
+
+    /// Whether one of them is just being taken away.
+    pub(super) fn some_end(&self) -> bool {
+        let mut stages = self.all.values().map(|entry| &entry.stage);
+        stages.any(|stage| matches!(stage, Stage::Ends(_)))
+    }
 }

@@ -8,13 +8,14 @@ use std::rc::Rc;
 use glovebox_protocol::ids::InstallationId;
 use rustix::io::Errno;
 use rustix::process::{
-    DumpableBehavior, Gid, Signal, Uid, set_dumpable_behavior, set_parent_process_death_signal,
+    DumpableBehavior, Gid, Resource, Rlimit, Signal, Uid, getrlimit, set_dumpable_behavior,
+    set_parent_process_death_signal, setrlimit,
 };
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use super::boxes::Boxes;
 use super::line::Line;
 use super::outer::say;
+use super::pod::Pod;
 use crate::cgroup::pod::PodGroups;
 use crate::control::{Fault, FromLauncher, PodFacts};
 use crate::create::counts;
@@ -91,6 +92,16 @@ fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
             )
         })?;
     }
+    // Each box takes a few of them.
+    let files = getrlimit(Resource::Nofile);
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: files.maximum,
+            ..files
+        },
+    )
+    .map_err(failed)?;
     let surroundings = Surroundings {
         one_thread: SingleThread::verify()
             .map_err(|error| Fault::failed("settling in the pod", error))?,
@@ -103,9 +114,10 @@ fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
             .map_err(|error| Fault::failed("building the agent's filters", error))?,
         omissions,
     };
+    let pod = Pod::new(surroundings, slots, ids)?;
     line.send(&FromLauncher::Ready(facts))
         .map_err(|error| Fault::failed("answering the runtime", error))?;
-    super::serve::until_closed(line, &lifeline, Boxes::new(surroundings, slots, ids))
+    super::serve::until_closed(line, &lifeline, pod)
 }
 
 /// Waits for the outer process's word. `false` when it is gone.

@@ -21,7 +21,7 @@ use crate::cgroup::layout::Layout;
 use crate::cgroup::pod::{Missing, PodGroups, sweep};
 use crate::control::{Fault, FromLauncher, LauncherConfig, PodFacts};
 use crate::create::mounts::MOUNT_POINT;
-use crate::create::parent::{end, wait_for_exit};
+use crate::create::process::{end, wait_for_exit};
 use crate::fault::chain;
 use crate::ids::pod::PodIds;
 use crate::ids::slots::{self, Slots};

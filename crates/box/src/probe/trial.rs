@@ -14,7 +14,7 @@ use crate::cgroup::layout::{Layout, Version};
 use crate::cgroup::pod::{Missing, PodGroups};
 use crate::control::Fault;
 use crate::create::mounts::cut_off;
-use crate::create::parent::{host_pid, wait_for_exit};
+use crate::create::process::{host_pid, wait_for_exit};
 use crate::ids::pod::PodIds;
 use crate::launcher::machine::Machine;
 use crate::mutation::Omissions;

@@ -215,6 +215,17 @@ impl Launcher {
         }
     }
 
+    /// Asks for something and does not wait for the answer.
+    pub(crate) fn ask(&mut self, request: &ToLauncher) {
+        say(self.line(), request);
+    }
+
+    /// Asks for a box and does not wait for it.
+    pub(crate) fn begin(&mut self, id: u64, spec: &BoxSpec) {
+        let spec = Box::new(spec.clone());
+        self.ask(&ToLauncher::Create { id, spec });
+    }
+
     /// Asks for a box to be removed.
     pub(crate) fn remove(&mut self, sandbox: SandboxId) {
         say(self.line(), &ToLauncher::Remove { id: 8, sandbox });
@@ -292,6 +303,15 @@ pub(crate) fn spec() -> BoxSpec {
 /// What the agent of a box sees of itself.
 pub(crate) fn posture(facts: &BoxFacts) -> BTreeMap<String, String> {
     serde_json::from_str(&order(facts, r#"{"do":"posture"}"#)).unwrap()
+}
+
+/// The folder of a box in the first hierarchy.
+pub(crate) fn group_of(pod: &Pod, facts: &BoxFacts) -> PathBuf {
+    let pods = fs_err::read_dir(&pod.bases[0]).unwrap();
+    pods.map(|entry| entry.unwrap())
+        .find(|entry| entry.file_name().to_string_lossy().ends_with(&pod.run))
+        .map(|entry| entry.path().join(facts.sandbox.to_string()))
+        .unwrap()
 }
 
 /// Lets the agent of a box run a program without the exec helper.

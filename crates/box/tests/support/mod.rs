@@ -2,6 +2,7 @@
 #![expect(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod launcher;
+pub(crate) mod lease;
 pub(crate) mod oracle;
 pub(crate) mod tree;
 pub(crate) mod user;
