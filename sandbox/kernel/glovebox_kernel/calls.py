@@ -56,6 +56,11 @@ class Calls:
             call = getattr(self._current_thread(), "_glovebox_call", None)
         return self.current if call is None or call.over else call
 
+    def start_over(self) -> None:
+        """Forgets a call that was only rehearsed."""
+        self.make_room()
+        self.current.execution = ""
+
     def make_room(self) -> None:
         """To be called before the descriptors of the next call are received."""
         self._reserve.free()

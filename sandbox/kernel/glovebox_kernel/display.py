@@ -9,18 +9,34 @@ from IPython.core.formatters import DisplayFormatter
 from .reporter import reporter
 
 _PLAIN_TYPES = frozenset({int, float, complex, bool, str, bytes, type(None)})
+_SHOWN_AS_WRITTEN = _PLAIN_TYPES - {float}  # of which people set the precision
 
 
 class QuickFormatter(DisplayFormatter):
     """IPython's formatter, which asks a dozen formats what they make of the number 2."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        text = self.formatters["text/plain"]
+        self._usual = tuple(printers.copy() for printers in _printers(text))
 
     def format(
         self, obj: object, include: Any = None, exclude: Any = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """The value in every format that has something to say about it."""
         if type(obj) in _PLAIN_TYPES and not (include or exclude or self._is_special(type(obj))):
-            return {"text/plain": self.formatters["text/plain"](obj)}, {}
+            return {"text/plain": self._text(obj)}, {}
         return super().format(obj, include=include, exclude=exclude)
+
+    def _text(self, obj: object) -> Any:
+        """A plain value as text: what `repr` says, unless user code has asked for another."""
+        text = self.formatters["text/plain"]
+        if type(obj) in _SHOWN_AS_WRITTEN and _printers(text) == self._usual:
+            try:
+                return repr(obj)
+            except ValueError:  # a number with too many digits: IPython tells how
+                pass
+        return text(obj)
 
     def _is_special(self, kind: type) -> bool:
         """Whether user code has said how this type is to be shown in other formats than text."""
@@ -30,6 +46,10 @@ class QuickFormatter(DisplayFormatter):
             if printers and any(base in printers for base in kind.__mro__):
                 return True
         return False
+
+
+def _printers(text: Any) -> tuple[dict[Any, Any], ...]:
+    return text.type_printers, text.singleton_printers, text.deferred_printers
 
 
 class MessagePublisher(DisplayPublisher):
@@ -84,6 +104,10 @@ class ResultHook(DisplayHook):
             return False
         # Reading tokens is a third of the time of a short cell.
         return ";" in cell and self.semicolon_at_end_of_expression(cell)
+
+    def forget(self) -> None:
+        """Lets go of the last values."""
+        self._ = self.__ = self.___ = ""
 
     def cull_cache(self) -> None:
         """Forgets the oldest values when `Out` is full, as IPython does, but without a warning."""

@@ -1,11 +1,16 @@
 """Shows exceptions of user code: as IPython does where it can, plainly where it cannot."""
 
+import inspect
 import os.path
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import _lru_cache_wrapper
 from types import TracebackType
 from typing import Any
+
+from .compiling import is_cell
 
 _OWN_FOLDER = os.path.dirname(__file__)
 
@@ -54,6 +59,33 @@ def without_own_tail(trace: TracebackType | None) -> None:
         trace = trace.tb_next
     if keep is not None:
         keep.tb_next = None
+
+
+@contextmanager
+def known_modules(trace: TracebackType | None) -> Iterator[None]:
+    """Tells `inspect` which modules the frames of a traceback are of.
+
+    The formatter asks it, and for a file it has not seen it looks at every module there is: some
+    tens of milliseconds, and a page or two of each module that a copy of a process shares no more.
+    """
+    cells = []
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        name = frame.f_globals.get("__name__")
+        module = sys.modules.get(name) if isinstance(name, str) else None
+        file = os.path.abspath(frame.f_code.co_filename)
+        if module is None or file in inspect.modulesbyfile:
+            continue
+        if getattr(module, "__file__", None) != frame.f_code.co_filename:
+            if vars(module) is not frame.f_globals or not is_cell(frame.f_code.co_filename):
+                continue
+            cells.append(file)
+        inspect.modulesbyfile[file] = name
+    try:
+        yield
+    finally:
+        for file in cells:
+            inspect.modulesbyfile.pop(file, None)
 
 
 def without_deep_middle(trace: TracebackType | None) -> int:

@@ -31,7 +31,7 @@ class Interrupts:
         """Asked first; if it returns True it has dealt with the interrupt itself."""
 
     def start_cell(self) -> None:
-        """From here on an interrupt is raised. Takes back the handler if user code changed it."""
+        """From here on an interrupt is raised."""
         self.install()
         self._reset()
         self.running = True
@@ -40,7 +40,9 @@ class Interrupts:
         """From here on an interrupt is dropped: there is nothing left to interrupt."""
         self.running = False
         self._reset()
-        self.install()
+        # Lets through what code has blocked only in `start_cell`: meanwhile it is dropped either
+        # way.
+        self._take_back_handler()
 
     def hold(self) -> None:
         """Puts interrupts off until `release`, as often as it is called."""
@@ -58,14 +60,17 @@ class Interrupts:
 
     def install(self) -> None:
         """Makes this the handler of SIGINT and lets the signal through."""
-        if getsignal(SIGINT) != self._on_signal:
-            _set_handler(SIGINT, self._on_signal)
+        self._take_back_handler()
         pthread_sigmask(SIG_UNBLOCK, _ONLY_SIGINT)
 
     def become_child(self) -> None:
         """In a forked child: the forking thread is the main one now."""
         self._main = get_ident()
         self._held = 0
+
+    def _take_back_handler(self) -> None:
+        if getsignal(SIGINT) != self._on_signal:
+            _set_handler(SIGINT, self._on_signal)
 
     def _reset(self) -> None:
         self._pending = False

@@ -77,6 +77,11 @@ class Reporter:
         self.calls.make_room()
         return self.channel.receive()
 
+    def end_rehearsal(self) -> None:
+        """Makes ready for the first call: a wire will come, descriptors 1 and 2 stay."""
+        self.channel.abandon()
+        self.calls.start_over()
+
     def begin(self, execution: str) -> None:
         """Starts a call: from here on output and messages are its own."""
         self._reported = False

@@ -4,7 +4,7 @@ import builtins
 import sys
 from typing import Any
 
-from . import forks
+from . import environment, forks
 from .errors import KernelExit
 from .reporter import Reporter
 from .wire import PeerGone
@@ -38,6 +38,8 @@ class Runner:
             frame = reporter.next_frame()
             if frame["type"] == "shutdown":
                 return 0
+            if frame["type"] == "environment":
+                environment.take(frame["variables"])
             if frame["type"] == "execute":
                 self._execute(frame["id"], frame["code"], bool(frame.get("silent")))
         return reporter.exit_status

@@ -18,6 +18,7 @@ from .compiling import BoundedCompiler
 from .display import MessagePublisher, QuickFormatter, ResultHook
 from .history import BoundedHistory
 from .reporter import reporter
+from .transforming import PlainCells, may_await
 from .wire import PeerGone
 
 
@@ -60,6 +61,7 @@ class KernelShell(InteractiveShell):
         self._cell_loop = CellLoop(reporter().interrupts)
         super().__init__(**options)
         self.loop_runner = self._cell_loop
+        self._plain_cells = PlainCells(self)
 
     def init_ipython_dir(self, ipython_dir: str | None) -> None:
         """Leaves the folder unset, so that none is made."""
@@ -123,6 +125,19 @@ class KernelShell(InteractiveShell):
             )
             gui = "inline"
         return super().enable_matplotlib("inline" if gui in (None, "auto") else gui)
+
+    def transform_cell(self, raw_cell: str) -> str:
+        """Makes Python of a cell, which it mostly is already."""
+        if self._plain_cells.hold(raw_cell):
+            self._last_input_line = raw_cell
+            return raw_cell if raw_cell.endswith("\n") else raw_cell + "\n"
+        return super().transform_cell(raw_cell)
+
+    def should_run_async(self, raw_cell: str, *, transformed_cell: Any = None, **rest: Any) -> bool:
+        """Whether a cell needs an event loop."""
+        if transformed_cell is not None and not may_await(transformed_cell):
+            return False
+        return super().should_run_async(raw_cell, transformed_cell=transformed_cell, **rest)
 
     def system_piped(self, cmd: str) -> None:
         """`!cmd`."""
@@ -199,7 +214,8 @@ class KernelShell(InteractiveShell):
             return lines + self.InteractiveTB.get_exception_only(kind, value)
         if hasattr(value, "_render_traceback_"):
             return list(value._render_traceback_())
-        return self.InteractiveTB.structured_traceback(kind, value, trace, tb_offset=tb_offset)
+        with errors.known_modules(trace):
+            return self.InteractiveTB.structured_traceback(kind, value, trace, tb_offset=tb_offset)
 
     def _format_exception_for_storage(self, *_error: Any, **_options: Any) -> dict[str, Any]:
         """Stores no second traceback: nothing reads it, and making it runs the error's code."""

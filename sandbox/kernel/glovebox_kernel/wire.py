@@ -8,7 +8,7 @@ so everything used after start is bound here, at import, from C modules that can
 import builtins
 import json.decoder
 import json.encoder
-from _socket import CMSG_SPACE, MSG_CMSG_CLOEXEC, SCM_RIGHTS, SOL_SOCKET
+from _socket import AF_UNIX, CMSG_SPACE, MSG_CMSG_CLOEXEC, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET
 from _socket import socket as _socket
 from _thread import RLock, get_ident
 from collections import deque
@@ -25,7 +25,7 @@ globals()["__builtins__"] = dict(vars(builtins))
 MAX_FRAME_BYTES = 64 * 1024 * 1024
 """A frame longer than this, in bytes, means that the peer is broken."""
 
-_READ_BYTES = 256 * 1024
+_READ_BYTES = 64 * 1024  # more would be mapped and unmapped for every call
 _LENGTH = Struct(">I")
 _FD = Struct("i")
 _FDS_PER_EXECUTE = 2
@@ -58,12 +58,17 @@ class PeerGone(BaseException):
 class Channel:
     """The runner's end of the socket. Any thread may send; only the main thread reads."""
 
-    def __init__(self, fd: int, interrupts: Interrupts) -> None:
-        self._socket = _socket(fileno=fd)
-        self._fd = fd
+    def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
         self._lock = RLock()
         self._main = get_ident()
+        self.open = False
+        """False before there is a socket, and in a forked child, which must not use it."""
+
+    def connect(self, fd: int) -> None:
+        """Takes a socket over, and begins to count from the start."""
+        self._socket = _socket(AF_UNIX, SOCK_STREAM, 0, fd)
+        self._fd = fd
         self._unread = bytearray()
         self._fds: deque[int] = deque()
         self._waiting: deque[dict[str, Any]] = deque()
@@ -72,7 +77,6 @@ class Channel:
         self._poll = poll()
         self._poll.register(fd, POLLIN)
         self.open = True
-        """False in a forked child, which must neither read nor write."""
 
     def send(self, message: dict[str, Any]) -> None:
         """Sends one frame whole. Raises PeerGone when that is not possible any more."""
@@ -149,7 +153,7 @@ class Channel:
         have = len(self._unread) - _LENGTH.size
         return have >= 0 and have >= _LENGTH.unpack_from(self._unread)[0]
 
-    def _take(self, count: int) -> bytes:
+    def _take(self, count: int) -> bytearray:
         while len(self._unread) < count:
             data, ancillary, _, _ = self._socket.recvmsg(
                 _READ_BYTES, _ANCILLARY_BYTES, MSG_CMSG_CLOEXEC
@@ -162,6 +166,6 @@ class Channel:
             if not data:
                 raise PeerGone("the agent closed the socket")
             self._unread += data
-        taken = bytes(self._unread[:count])
+        taken = self._unread[:count]
         del self._unread[:count]
         return taken

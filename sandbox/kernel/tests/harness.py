@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,41 +93,55 @@ class Pipes:
         self.ends = {}
 
 
-class Kernel:
-    """A running kernel and this end of its socket."""
+def kernel_environment(folder: str) -> dict[str, str]:
+    """The variables that a kernel, or what kernels are copied from, starts with."""
+    return {
+        "PATH": os.environ["PATH"],
+        # Where the interpreter finds its own library outside of its tree.
+        "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", ""),
+        "HOME": folder,
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "SHELL": "/bin/bash",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONPATH": str(KERNEL_FOLDER),
+        "MPLBACKEND": "module://glovebox_backend",
+        "MPLCONFIGDIR": os.environ.get("GLOVEBOX_TEST_MPLCONFIGDIR", folder + "/.mpl"),
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
 
-    def __init__(self, folder: str, extra_environment: dict[str, str] | None = None) -> None:
+
+class FreshProcess(subprocess.Popen):
+    """A kernel that was started, with its standard streams."""
+
+    def __init__(self, folder: str, wire: socket.socket, out: int, err: int) -> None:
+        super().__init__(
+            [sys.executable, "-P", "-m", "glovebox_kernel"],
+            stdin=wire.fileno(),
+            stdout=out,
+            stderr=err,
+            cwd=folder,
+            env=kernel_environment(folder),
+            start_new_session=True,
+        )
+
+
+class Kernel:
+    """A running kernel and this end of its socket.
+
+    `start` makes the process, of the folder it works in, its end of the socket, and two pipes.
+    """
+
+    def __init__(self, folder: str, start: Callable[..., Any] = FreshProcess) -> None:
         self.socket, child = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self.folder = folder
         self._unread = b""
         self.pipes = Pipes()
         self.late: list[tuple[str, Any]] = []
         self.old_pipes: list[Pipes] = []
-        environment = {
-            "PATH": os.environ["PATH"],
-            # Where the interpreter finds its own library outside of its tree.
-            "LD_LIBRARY_PATH": os.environ.get("LD_LIBRARY_PATH", ""),
-            "HOME": folder,
-            "LANG": "C.UTF-8",
-            "TZ": "UTC",
-            "SHELL": "/bin/bash",
-            "PYTHONUNBUFFERED": "1",
-            "PYTHONPATH": str(KERNEL_FOLDER),
-            "MPLBACKEND": "module://glovebox_backend",
-            "MPLCONFIGDIR": os.environ.get("GLOVEBOX_TEST_MPLCONFIGDIR", folder + "/.mpl"),
-            "OPENBLAS_NUM_THREADS": "2",
-            **(extra_environment or {}),
-        }
         started = time.monotonic()
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "glovebox_kernel"],
-            stdin=child.fileno(),
-            stdout=self.pipes.child_out,
-            stderr=self.pipes.child_err,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
+        self.process = start(folder, child, self.pipes.child_out, self.pipes.child_err)
         child.close()
         self.pipes.close_child_ends()
         self.start_events: list[tuple[str, Any]] = []
@@ -224,6 +239,29 @@ class Kernel:
                 if not selector.select(max(0.0, deadline - time.monotonic())):
                     raise TimeoutError(f"{text!r} was not printed")
             self.pipes.drain(events)
+
+    def await_work(self, limit_s: float = 20) -> None:
+        """Waits until the kernel waits for something, or has been at work for a while."""
+        deadline = time.monotonic() + limit_s
+        state, begun = self._state_and_ticks()
+        while state != "S" and (ticks := self._state_and_ticks())[1] - begun < 3:
+            state = ticks[0]
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the kernel neither waits nor works: {state}")
+            time.sleep(0.001)
+
+    def _state_and_ticks(self) -> tuple[str, int]:
+        with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        return fields[0], int(fields[11]) + int(fields[12])
+
+    def private_kib(self) -> int:
+        """Memory that no other process shares."""
+        with open(f"/proc/{self.process.pid}/smaps_rollup", encoding="ascii") as memory:
+            for line in memory:
+                if line.startswith("Private_Dirty:"):
+                    return int(line.split()[1])
+        raise KernelDied("no memory figure")
 
     def memory_kib(self) -> int:
         """Resident memory of the kernel process."""

@@ -8,15 +8,23 @@ from harness import Kernel, Outcome
 
 
 class KernelCase(unittest.TestCase):
-    """Starts one kernel for all tests of the class; `fresh` starts one for a single test."""
+    """Starts one kernel for all tests of the class; `fresh` starts one for a single test.
+
+    `new_kernel` may be replaced, to have the same tests with kernels of another origin.
+    """
 
     kernel: Kernel
     folder: str
 
     @classmethod
+    def new_kernel(cls, folder: str) -> Kernel:
+        """A kernel that works in a folder."""
+        return Kernel(folder)
+
+    @classmethod
     def setUpClass(cls) -> None:
         cls.folder = tempfile.mkdtemp(prefix="kernel-test-")
-        cls.kernel = Kernel(cls.folder)
+        cls.kernel = cls.new_kernel(cls.folder)
 
     @classmethod
     def tearDownClass(cls) -> None:
@@ -27,7 +35,7 @@ class KernelCase(unittest.TestCase):
         """A kernel for this test only."""
         folder = tempfile.mkdtemp(prefix="kernel-test-")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        kernel = Kernel(folder)
+        kernel = self.new_kernel(folder)
         self.addCleanup(kernel.stop)
         return kernel
 

@@ -19,7 +19,7 @@ class Interrupts(KernelCase):
         execution = kernel.begin(code)
         before: list[tuple[str, object]] = []
         kernel.await_output(before, "started")
-        time.sleep(0.05)  # into whatever the code does after it said so
+        kernel.await_work()  # into whatever the code does after it said so
         kernel.interrupt()
         outcome = kernel.finish(execution, limit_s=15)
         outcome.events[:0] = before
@@ -120,14 +120,13 @@ class Interrupts(KernelCase):
     def test_between_calls_it_is_dropped(self):
         for _ in range(20):
             self.kernel.interrupt()
-        time.sleep(0.05)
         self.still_in_step()
 
     def test_a_handler_of_user_code_lasts_for_its_cell(self):
         outcome = self.interrupted(
-            "import signal, time\nsignal.signal(signal.SIGINT, lambda *a: print('mine'))\n"
+            "import signal, time\nseen = []\nsignal.signal(signal.SIGINT, lambda *a: seen.append(print('mine')))\n"
             + MARK
-            + "time.sleep(0.3)"
+            + "while not seen: time.sleep(1)"
         )
         self.assertIn("mine", outcome.stdout)
         self.assertEqual(outcome.status, "ok")

@@ -4,7 +4,6 @@ import shutil
 import tempfile
 import unittest
 
-from harness import Kernel
 from support import KernelCase
 
 
@@ -92,14 +91,23 @@ class Running(KernelCase):
     def test_files_of_the_working_folder_cannot_stop_the_start(self):
         folder = tempfile.mkdtemp(prefix="kernel-test-")
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        for name in ("json", "warnings", "random", "IPython", "traitlets", "inspect", "bdb"):
+        for name in (
+            "json",
+            "warnings",
+            "random",
+            "IPython",
+            "traitlets",
+            "inspect",
+            "bdb",
+            "sched",
+        ):
             with open(f"{folder}/{name}.py", "w", encoding="ascii") as file:
                 file.write("raise SystemError('the wrong module')")
-        kernel = Kernel(folder)
+        kernel = self.new_kernel(folder)
         self.addCleanup(kernel.stop)
         self.still_in_step(kernel)
         self.assertEqual(kernel.run("1 / 0").error["ename"], "ZeroDivisionError")
-        self.assertEqual(kernel.run("import random").status, "error")
+        self.assertEqual(kernel.run("import sched").status, "error")
 
 
 class Errors(KernelCase):

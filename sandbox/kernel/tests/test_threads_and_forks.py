@@ -102,8 +102,11 @@ class Threads(KernelCase):
 
     def test_a_process_left_behind_prints_into_its_own_call(self):
         kernel = self.fresh()
-        kernel.run("import subprocess\nsubprocess.Popen('sleep 0.3; echo from behind', shell=True)")
-        self.assertEqual(kernel.run("import time; time.sleep(0.6); print('here')").stdout, "here\n")
+        kernel.run(
+            "import subprocess\nbehind = subprocess.Popen('until [ -e go ]; do sleep 0.01; done; echo from behind', shell=True)"
+        )
+        outcome = kernel.run("open('go', 'w').close(); behind.wait(); print('here')")
+        self.assertEqual(outcome.stdout, "here\n")
         self.late(kernel, "from behind")
 
 
@@ -145,10 +148,11 @@ class Forks(KernelCase):
     def test_a_child_that_outlives_the_cell_disturbs_nothing(self):
         kernel = self.fresh()
         kernel.run(
-            "import os, time\nif os.fork() == 0:\n    time.sleep(0.3); print('child done'); display(1)"
+            "import os, time\npid = os.fork()\nif pid == 0:\n    while not os.path.exists('go'): time.sleep(0.01)\n"
+            "    print('child done'); display(1)"
         )
         self.still_in_step(kernel)
-        kernel.run("import time; time.sleep(0.6)")
+        kernel.run("open('go', 'w').close(); os.waitpid(pid, 0)")
         self.assertIn("child done", kernel.drain_late())
         self.still_in_step(kernel)
 

@@ -1,0 +1,79 @@
+"""A template from its start to its end, and the beginning of a kernel that is copied from it."""
+
+import gc
+import json
+import os
+from ctypes import PYFUNCTYPE, PyDLL, c_int
+from typing import NoReturn
+
+from ..start import STATUS_BROKEN, Kernel
+from . import generators, memory, threads, traces, warming
+
+LINE = 3
+"""The descriptor of the socket to the launcher."""
+
+LIBRARY = "/opt/glovebox/bin/libglovebox_template.so"
+"""What copies the process. Told to serve, it returns when the launcher closes the line."""
+
+_Child = PYFUNCTYPE(c_int, c_int, c_int, c_int)
+
+
+def main() -> NoReturn:
+    """Runs the template of this process. Does not return."""
+    try:
+        library = PyDLL(LIBRARY)
+        template = Template()
+        child = _Child(template.child)
+        template.settle({0, 1, 2, LINE})
+    except BaseException as error:
+        _tell(f"{type(error).__name__}: {error}")
+        os._exit(1)
+    os._exit(library.glovebox_template_serve(LINE, child))
+
+
+def _tell(cause: str) -> None:
+    """Tells the launcher why there will be no template. It may be gone itself."""
+    try:
+        os.write(LINE, json.dumps({"is": "failed", "cause": cause[:2000]}).encode())
+    except OSError:
+        pass
+
+
+class Template:
+    """A kernel that is ready but for its socket, with everything loaded."""
+
+    def __init__(self) -> None:
+        room = memory.reserve()
+        traces.give_fonts()
+        self._kernel = Kernel()
+        warming.warm()
+        self._kernel.rehearse(warming.CELLS * warming.TIMES)
+        self._blas = threads.Blas()
+        del room
+
+    def settle(self, descriptors: set[int]) -> None:
+        """Makes the process fit to be copied: nothing open but `descriptors`, memory at rest.
+
+        Raises NotReadyError.
+        """
+        traces.forget()
+        generators.prepare()
+        gc.collect()
+        traces.check(descriptors)
+        gc.freeze()
+        memory.settle()
+
+    def child(self, wire: int, thread_count: int, reseed: int) -> int:
+        """Runs the kernel of a copy. Does not return.
+
+        A copy that cannot begin has nobody to tell but by its exit status.
+        """
+        try:
+            traces.own_up()
+            if reseed:
+                generators.reseed()
+            self._blas.use(thread_count)
+            self._kernel.attach(wire)
+            self._kernel.serve()
+        finally:
+            os._exit(STATUS_BROKEN)

@@ -1,0 +1,132 @@
+"""How a template comes to serve, or does not."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from copies import TemplateProcess, start_template
+from harness import Kernel, kernel_environment
+
+FRAME = """
+import pandas as pd
+df = pd.DataFrame({'a': ['x', 'y', 'x', 'z'] * 25, 'b': range(100)})
+df.groupby('a').b.sum()
+"""
+
+
+class Start(unittest.TestCase):
+    def setUp(self) -> None:
+        self.folder = tempfile.mkdtemp(prefix="kernel-test-")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def test_without_its_library_it_says_so_and_ends(self):
+        line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(line.close)
+        process = start_template(["-m", "glovebox_kernel.template"], self.folder, theirs)
+        answer = json.loads(line.recv(4096))
+        self.assertEqual(answer["is"], "failed")
+        self.assertIn("libglovebox_template.so", answer["cause"])
+        self.assertEqual(process.wait(60), 1)
+
+    def refusal(self, code: str) -> str:
+        """What the last look says of a process that did something before."""
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", f"from glovebox_kernel.template import traces\n{code}"],
+            input="",
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env=kernel_environment(self.folder),
+            timeout=60,
+        )
+        return done.stderr.strip().rpartition("\n")[2]
+
+    def test_what_copies_must_not_share_keeps_it_from_serving(self):
+        look = "\ntraces.check({0, 1, 2})"
+        self.assertEqual(self.refusal(look), "")
+        for code, why in (
+            ("import random; mine = random.Random(5)", "nothing would reseed a random.Random"),
+            (
+                "import numpy; mine = numpy.random.default_rng()",
+                "a numpy.random._generator.Generator",
+            ),
+            ("import sqlite3", "nothing would reseed the library sqlite3"),
+            ("f = open('/dev/zero')", "descriptor 3 is open: /dev/zero"),
+            (
+                "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()",
+                "2 threads run",
+            ),
+        ):
+            with self.subTest(code):
+                self.assertIn(why, self.refusal(code + look))
+
+
+class Copies(unittest.TestCase):
+    template: TemplateProcess
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.template = TemplateProcess()
+        cls.addClassCleanup(cls.template.stop)
+
+    def kernel(self, **order: object) -> Kernel:
+        folder = tempfile.mkdtemp(prefix="kernel-test-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        kernel = self.template.kernel(folder, **order)
+        self.addCleanup(kernel.stop)
+        return kernel
+
+    def test_a_copy_has_little_memory_of_its_own(self):
+        kernel = self.kernel()
+        self.assertLess(kernel.private_kib(), 6 * 1024)
+        self.assertEqual(kernel.run(FRAME).status, "ok")
+        self.assertLess(kernel.private_kib(), 12 * 1024)
+
+    def test_copies_see_nothing_of_each_other(self):
+        one, other = self.kernel(), self.kernel()
+        one.run(
+            "import numpy, os, sys, builtins\nsecret = 5; builtins.secret = 5; numpy.secret = 5\n"
+            "os.environ['SECRET'] = '5'; sys.path.append('secret'); open('secret', 'w').close()"
+        )
+        for kernel in (other, self.kernel()):
+            seen = kernel.run(
+                "import numpy, os, sys, builtins\n'secret' in globals(), hasattr(builtins, 'secret'), "
+                "hasattr(numpy, 'secret'), 'SECRET' in os.environ, 'secret' in sys.path, os.listdir(), len(In)"
+            )
+            self.assertEqual(
+                seen.result["data"]["text/plain"], "(False, False, False, False, False, [], 2)"
+            )
+
+    def test_the_end_of_a_copy_is_of_no_concern_to_others(self):
+        one, other = self.kernel(), self.kernel()
+        os.kill(one.process.pid, 9)
+        self.assertEqual(one.process.wait(10), -9)
+        self.assertEqual(other.run("1 + 1").result["data"]["text/plain"], "2")
+        self.assertEqual(self.kernel().run("1 + 1").result["data"]["text/plain"], "2")
+
+    def test_linear_algebra_uses_the_threads_it_is_given(self):
+        code = (
+            "import os, numpy as np\na = np.ones((500, 500)); a @ a\n"
+            "len(os.listdir('/proc/self/task')), os.environ['OMP_NUM_THREADS'], os.environ['OPENBLAS_NUM_THREADS']"
+        )
+        for threads in (1, 2, 3):
+            seen = self.kernel(threads=threads).run(code).result["data"]["text/plain"]
+            self.assertEqual(seen, f"({threads}, '{threads}', '{threads}')")
+
+    def test_a_copy_of_a_copy_is_a_child_of_code(self):
+        kernel = self.kernel()
+        outcome = kernel.run(
+            "import os, random\nr, w = os.pipe()\n"
+            "if os.fork() == 0:\n    os.write(w, str(random.random()).encode()); os._exit(0)\n"
+            "os.wait(); float(os.read(r, 99)) != random.random()"
+        )
+        self.assertEqual(outcome.result["data"]["text/plain"], "True")
+
+
+if __name__ == "__main__":
+    unittest.main()
