@@ -12,6 +12,8 @@ pub(crate) mod beside;
 pub(crate) mod clone;
 pub(crate) mod descriptors;
 pub(crate) mod execute;
+#[cfg(feature = "template-library")]
+pub(crate) mod huge_pages;
 pub(crate) mod landlock_abi;
 pub(crate) mod lock;
 pub(crate) mod mount_attributes;

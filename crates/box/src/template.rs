@@ -9,6 +9,8 @@
 mod copy;
 #[cfg(feature = "template-library")]
 mod fork;
+#[cfg(feature = "template-library")]
+mod memory;
 pub(crate) mod namespaces;
 pub(crate) mod order;
 pub(crate) mod process;

@@ -131,6 +131,10 @@ impl Template {
             Ok(Some(Received { message, .. })) => Ok(Some(message)),
             Ok(None) => Err(Gone("has ended".into())),
             Err(error) if would_wait(&error) => Ok(None),
+            // It has ended without having read everything.
+            Err(error) if error.raw_os_error() == Some(Errno::CONNRESET.raw_os_error()) => {
+                Err(Gone("has ended".into()))
+            }
             Err(error) => Err(Gone(format!("said what nobody understands: {error}"))),
         }
     }

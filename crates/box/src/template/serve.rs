@@ -7,6 +7,7 @@ use rustix::net::RecvFlags;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use super::fork::Forge;
+use super::memory::gather_into_huge_pages;
 use super::order::{Answer, Order, Received, receive, send};
 
 /// The Python that this runs in, which has one thread.
@@ -38,6 +39,7 @@ pub(crate) fn serve(line: BorrowedFd<'_>, python: &impl Interpreter) -> Result<(
     // too. Copies, and the helpers that make them inside a box, begin with the same.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|error| failed(&error))?;
     let mut forge = Forge::new().map_err(|error| failed(&error))?;
+    gather_into_huge_pages();
     send(line, &Answer::Ready, &[]).map_err(|error| failed(&error))?;
     loop {
         let Received {
