@@ -9,14 +9,19 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use glovebox_protocol::event::EventBody;
+use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::kernel::KernelState;
 use glovebox_runtime::conformance::{Guest, Subject};
-use glovebox_runtime::{Runtime, Start};
+use glovebox_runtime::{AgentStream, Description, Reply, Runtime, Sandbox, Start, ValidatedSpec};
 use glovebox_runtime_embedded::{EmbeddedRuntime, Pool, ReadyKind};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How long a machine may take to have them.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -221,4 +226,132 @@ async fn ready_sandboxes_are_ended_when_none_are_wanted() {
     answers(&guest).await;
     guest.remove().await;
     stage.finish().await;
+}
+
+/// A stream that counts how often its reader begins to speak.
+struct Counted<S> {
+    stream: S,
+    is_speaking: bool,
+    exchanges: Arc<AtomicUsize>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.is_speaking = false;
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        if !std::mem::replace(&mut self.is_speaking, true) {
+            self.exchanges.fetch_add(1, Ordering::SeqCst);
+        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// A runtime that counts what is opened to agents, and what is said over it.
+struct Counting {
+    runtime: Arc<EmbeddedRuntime>,
+    connections: AtomicUsize,
+    exchanges: Arc<AtomicUsize>,
+}
+
+impl Counting {
+    fn seen(&self) -> (usize, usize) {
+        let count = |number: &AtomicUsize| number.load(Ordering::SeqCst);
+        (count(&self.connections), count(&self.exchanges))
+    }
+}
+
+impl Runtime for Counting {
+    fn describe(&self) -> Description {
+        self.runtime.describe()
+    }
+
+    fn create(&self, spec: ValidatedSpec) -> Reply<'_, Sandbox> {
+        self.runtime.create(spec)
+    }
+
+    fn inspect(&self, id: SandboxId) -> Reply<'_, Sandbox> {
+        self.runtime.inspect(id)
+    }
+
+    fn list(&self) -> Reply<'_, Vec<Sandbox>> {
+        self.runtime.list()
+    }
+
+    fn connect(&self, id: SandboxId) -> Reply<'_, Box<dyn AgentStream>> {
+        self.connections.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            let stream = self.runtime.connect(id).await?;
+            let exchanges = Arc::clone(&self.exchanges);
+            let counted = Counted {
+                stream,
+                is_speaking: false,
+                exchanges,
+            };
+            Ok(Box::new(counted) as Box<dyn AgentStream>)
+        })
+    }
+
+    fn stop(&self, id: SandboxId) -> Reply<'_, ()> {
+        self.runtime.stop(id)
+    }
+
+    fn remove(&self, id: SandboxId) -> Reply<'_, ()> {
+        self.runtime.remove(id)
+    }
+}
+
+#[tokio::test]
+async fn the_first_result_of_a_ready_sandbox_takes_two_exchanges_over_one_connection() {
+    let options = support::options();
+    let installation = options.installation;
+    let counting = Arc::new(Counting {
+        runtime: Arc::new(EmbeddedRuntime::start(options).await.unwrap()),
+        connections: AtomicUsize::default(),
+        exchanges: Arc::default(),
+    });
+    let driven: Arc<dyn Runtime> = Arc::<Counting>::clone(&counting);
+    let subject = Subject::new(driven, installation, support::PYTHON).starting(Start::Template);
+    keep_ready(&counting.runtime, &ReadyKind::of(&subject.spec()), 1).await;
+    let guest = subject.create().await;
+    assert_eq!(counting.seen(), (0, 0));
+    // It asks whom to sign for, and then for the result.
+    assert!(guest.execute("1 + 1").await.ended.outcome.is_success());
+    assert_eq!(counting.seen(), (1, 2));
+    assert!(guest.execute("1 + 1").await.ended.outcome.is_success());
+    assert_eq!(counting.seen(), (1, 3));
+    guest.remove().await;
+    subject.finish().await;
+    let counting = Arc::into_inner(counting).unwrap();
+    counting.runtime.shut_down().await.unwrap();
 }

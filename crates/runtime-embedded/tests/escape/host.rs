@@ -31,6 +31,17 @@ async fn an_agent_that_was_taken_over_is_sealed_too() -> Result<()> {
 }
 
 #[tokio::test]
+async fn what_an_agent_asks_of_the_launcher_is_bounded() -> Result<()> {
+    let embedded = Embedded::start().await?;
+    let accepted = embedded.accepted();
+    embedded.finish().await?;
+    let run = lab::run_folder()?;
+    let mut options = lab::options(&run)?;
+    options.accept_weaker = accepted;
+    report::none(&impostor::asks_too_much(options, run).await?)
+}
+
+#[tokio::test]
 async fn the_host_has_the_limits_written_down() -> Result<()> {
     holds_with(Capability::MemoryLimit, async |lab| {
         limits::control_groups(lab).await

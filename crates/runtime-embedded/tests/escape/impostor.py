@@ -7,9 +7,11 @@ and runs probes for whoever asks next.
 
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, "/opt/glovebox/lib/probes")
 sys.dont_write_bytecode = True
@@ -72,16 +74,95 @@ def what_is_open(opened, config):
     fds = config["fds"]
     events = (fds.get("oom_events") or {}).get("fd")
     declared = [fds["listener"], fds.get("launcher"), events, *fds["workload_cgroups"]]
-    lines = [
-        {"id": "open", "observed": opened, "detail": ""},
-        {"id": "declared", "observed": [fd for fd in declared if fd is not None], "detail": ""},
-    ]
+    return reports(open=opened, declared=[fd for fd in declared if fd is not None])
+
+
+WANTED = b'{"is":"kernel_wanted"}'
+NONSENSE = (
+    b"",
+    b"\x00" * 64,
+    b"{" * 200,
+    b'{"is":"kernel_wanted","more":1}',
+    b'{"is":"claim"}',
+    b'{"is":"kernel"}',
+    b'"kernel_ready"',
+)
+
+
+class Line:
+    """The line to the launcher, as an agent has it."""
+
+    def __init__(self, config):
+        self.socket = socket.socket(fileno=os.dup(config["fds"]["launcher"]))
+        self.socket.setblocking(False)
+        self.kernels = 0
+        self.refusals = 0
+        self.is_cut = False
+        # Their kernels go on for as long as these are open.
+        self.wires = []
+
+    def say(self, packet, rights=()):
+        try:
+            socket.send_fds(self.socket, [packet], rights)
+        except OSError:
+            return 0
+        return 1
+
+    def hear(self, seconds):
+        """Takes what comes until nothing comes for so long."""
+        while not self.is_cut and select.select([self.socket], [], [], seconds)[0]:
+            packet, wires, _, _ = socket.recv_fds(self.socket, 65536, 8)
+            self.wires += wires
+            self.kernels += b'"kernel"' in packet
+            self.refusals += b'"no_kernel"' in packet
+            self.is_cut = not packet
+
+
+def reports(**seen):
+    lines = ({"id": name, "observed": value, "detail": ""} for name, value in seen.items())
     return "\n".join(map(json.dumps, lines)).encode()
+
+
+def ask_for_a_kernel(line):
+    """Asks once, as an agent does, and waits for the answer."""
+    line.hear(0.5)
+    line.say(WANTED)
+    before = line.kernels
+    end = time.monotonic() + 30
+    while line.kernels == before and not line.is_cut and time.monotonic() < end:
+        line.hear(0.1)
+    return reports(kernels=line.kernels - before, refusals=line.refusals)
+
+
+def flood(line):
+    """Asks for far more than there is to be had: words, nonsense, long packets, descriptors."""
+    began = time.monotonic()
+    before = line.kernels
+    words = nonsense = long_packets = descriptors = 0
+    null = os.open("/dev/null", os.O_RDONLY)
+    for _ in range(300):
+        for _ in range(20):
+            words += line.say(WANTED)
+        nonsense += sum(map(line.say, NONSENSE))
+        long_packets += line.say(b"x" * 65536)
+        descriptors += line.say(WANTED, [null] * 16)
+        line.hear(0.005)
+    line.hear(0.5)
+    os.close(null)
+    return reports(
+        words=words,
+        nonsense=nonsense,
+        long_packets=long_packets,
+        descriptors=descriptors,
+        kernels=line.kernels - before,
+        milliseconds=int((time.monotonic() - began) * 1000),
+    )
 
 
 def main():
     opened = open_now()
     config = json.load(sys.stdin)
+    line = Line(config)
     listener = socket.socket(fileno=config["fds"]["listener"])
     listener.setblocking(True)
     while True:
@@ -102,6 +183,10 @@ def main():
                 answer(connection, of_a_program(config))
             elif path == "/open":
                 answer(connection, what_is_open(opened, config))
+            elif path == "/kernel":
+                answer(connection, ask_for_a_kernel(line))
+            elif path == "/flood":
+                answer(connection, flood(line))
 
 
 main()

@@ -5,20 +5,23 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use glovebox_protocol::ids::SandboxId;
+use glovebox_runtime::Start;
 use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
 use glovebox_testkit::escape::{Lab, PROBES, Red, Report, batch};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::lab::Embedded;
+use crate::pool::family;
+use crate::template::template_of;
 
 const IMPOSTOR: &str = include_str!("impostor.py");
 /// The layer with it, relative to the data folder.
 const LAYER: &str = "impostor";
 
-/// What the probes find that run in the agent's place, on a runtime with these options and this
-/// folder for sockets.
-pub(crate) async fn findings(mut options: Options, run: TempDir) -> Result<Vec<Red>> {
+/// A runtime with these options and this folder for sockets, in whose sandboxes the impostor takes
+/// the agent's place. Beside it, the folder that has to last as long.
+async fn runtime(mut options: Options, run: TempDir) -> Result<(Embedded, TempDir)> {
     let data = tempfile::Builder::new().prefix("gbd").tempdir_in("/tmp")?;
     fs_err::set_permissions(data.path(), std::fs::Permissions::from_mode(0o755))?;
     for folder in ["layers", "trees"] {
@@ -28,7 +31,14 @@ pub(crate) async fn findings(mut options: Options, run: TempDir) -> Result<Vec<R
     options.data = data.path().to_owned();
     options.layers.insert(0, LAYER.into());
     let installation = options.installation;
-    let embedded = Embedded::of(EmbeddedRuntime::start(options).await?, installation, run)?;
+    let runtime = EmbeddedRuntime::start(options).await?;
+    Ok((Embedded::of(runtime, installation, run)?, data))
+}
+
+/// What the probes find that run in the agent's place, on a runtime with these options and this
+/// folder for sockets.
+pub(crate) async fn findings(options: Options, run: TempDir) -> Result<Vec<Red>> {
+    let (embedded, _data) = runtime(options, run).await?;
     let lab = &embedded.lab;
     let subject = lab.bare_subject(Lab::small_limits()).await?;
     let checks = batch::checks_of_agents().join(",");
@@ -40,6 +50,89 @@ pub(crate) async fn findings(mut options: Options, run: TempDir) -> Result<Vec<R
     subject.remove().await?;
     embedded.finish().await?;
     Ok(reds)
+}
+
+/// Most kernels that an agent gets in a second.
+const KERNELS_A_SECOND: u64 = 10;
+
+/// Z8 for an agent that was taken over: what it asks of the launcher is bounded, and others get
+/// theirs as before.
+pub(crate) async fn asks_too_much(options: Options, run: TempDir) -> Result<Vec<Red>> {
+    let mut reds = Vec::new();
+    let (embedded, _data) = runtime(options, run).await?;
+    let lab = embedded.lab.starting(Start::Template);
+    let greedy = lab.bare_subject(Lab::small_limits()).await?;
+    let other = lab.bare_subject(Lab::small_limits()).await?;
+    // The control: who asks once gets one.
+    let kernels = number(&ask(&lab, other.id, "/kernel").await?, "kernels")?;
+    ensure!(kernels == 1, "the control failed: {kernels} kernels came");
+    let template = template_of(embedded.runtime(), &lab).await?;
+    let open = launcher_descriptors()?;
+
+    let said = ask(&lab, greedy.id, "/flood").await?;
+    let took_ms = number(&said, "milliseconds")?;
+    let words = number(&said, "words")?;
+    ensure!(words > 10, "the control failed: {words} words were said");
+    let kernels = number(&said, "kernels")?;
+    let most = 2 + took_ms * KERNELS_A_SECOND / 1000;
+    demand(&mut reds, kernels <= most, || {
+        format!("{words} requests in {took_ms} ms brought {kernels} kernels, at most {most} should")
+    });
+    let kernels = number(&ask(&lab, other.id, "/kernel").await?, "kernels")?;
+    demand(&mut reds, kernels == 1, || {
+        format!("beside an agent that floods, another gets {kernels} kernels")
+    });
+    let now = template_of(embedded.runtime(), &lab).await?;
+    demand(&mut reds, now == template, || {
+        format!("after a flood the template is {now:?} and was {template:?}")
+    });
+    greedy.remove().await?;
+    let next = lab.bare_subject(Lab::small_limits()).await?;
+    let kernels = number(&ask(&lab, next.id, "/kernel").await?, "kernels")?;
+    demand(&mut reds, kernels == 1, || {
+        format!("after a flood a new sandbox gets {kernels} kernels")
+    });
+    next.remove().await?;
+    let after = launcher_descriptors()?;
+    demand(&mut reds, after <= open, || {
+        format!(
+            "the launcher had {open:?} descriptors, and has {after:?} after some were sent to it"
+        )
+    });
+    other.remove().await?;
+    drop(lab);
+    embedded.finish().await?;
+    Ok(reds)
+}
+
+fn demand(reds: &mut Vec<Red>, holds: bool, why: impl FnOnce() -> String) {
+    if !holds {
+        reds.push(Red::new("Z8", why()));
+    }
+}
+
+fn number(said: &[Report], id: &str) -> Result<u64> {
+    let report = said.iter().find(|report| report.id == id);
+    let number = report.and_then(|report| report.observed.as_u64());
+    number.with_context(|| format!("the impostor did not say how many {id}: {said:?}"))
+}
+
+/// How many descriptors the processes of the launcher of this test have open; nothing where that
+/// is closed even to whoever started it.
+fn launcher_descriptors() -> Result<Option<usize>> {
+    let mut count = 0;
+    for process in family(std::process::id())? {
+        let folder = std::path::PathBuf::from(format!("/proc/{}", process.pid));
+        let name = fs_err::read_to_string(folder.join("comm")).unwrap_or_default();
+        if name.trim() != "glovebox-launch" {
+            continue;
+        }
+        match fs_err::read_dir(folder.join("fd")) {
+            Ok(entries) => count += entries.count(),
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some(count))
 }
 
 /// K9 for the agent, as it sees itself: open are the three standard descriptors and what its

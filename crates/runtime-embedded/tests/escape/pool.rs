@@ -45,8 +45,8 @@ async fn keep_ready(runtime: &EmbeddedRuntime, lab: &Lab) -> Result<()> {
 
 /// What tells one process from every other, also from a later one with its number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Process {
-    pid: u32,
+pub(crate) struct Process {
+    pub(crate) pid: u32,
     began: String,
     parent: u32,
 }
@@ -71,7 +71,7 @@ impl Process {
 }
 
 /// Everything that comes from a process, and itself.
-fn family(pid: u32) -> Result<BTreeSet<Process>> {
+pub(crate) fn family(pid: u32) -> Result<BTreeSet<Process>> {
     let mut all = Vec::new();
     for entry in fs_err::read_dir("/proc")? {
         let name = entry?.file_name();
