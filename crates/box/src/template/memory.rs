@@ -3,7 +3,7 @@
 use crate::sys::huge_pages::{HUGE_PAGE, gather};
 
 /// Gathers the memory that Python has filled into huge pages, as far as the kernel can: most of
-/// the time that a copy takes goes into page tables, and this spares a third of it. A copy's own
+/// the time that a copy takes goes into page tables, and this spares the half of it. A copy's own
 /// memory is unaffected: what it writes to is copied by small pages.
 pub(super) fn gather_into_huge_pages() {
     let Ok(maps) = fs_err::read_to_string("/proc/self/maps") else {
