@@ -19,6 +19,27 @@ df.groupby('a').b.sum()
 """
 
 
+FIRST_STEPS = [
+    FRAME,
+    "df",
+    "df.describe(); df.sort_values('b').merge(df, on='b').pivot_table(index='b', values='a_x', aggfunc='count')",
+    "df.to_csv('t.csv'); pd.read_csv('t.csv')",
+    "df.to_excel('t.xlsx'); df.to_excel('t.xlsx', engine='openpyxl'); pd.read_excel('t.xlsx')",
+    "import matplotlib.pyplot as plt\nplt.plot([1, 2]); plt.title('x'); plt.legend(['a']); plt.savefig('t.png')",
+    "fig, axes = plt.subplots(2, 2); axes[0, 0].scatter([1], [2]); axes[0, 1].pie([1, 2]); axes[1, 0].hist([1])",
+    "from docx import Document\nd = Document(); d.add_heading('x'); d.add_picture('t.png'); d.save('t.docx')",
+    "from pptx import Presentation\np = Presentation(); s = p.slides.add_slide(p.slide_layouts[0]); s.shapes.add_picture('t.png', 0, 0); p.save('t.pptx')",
+    "from reportlab.pdfgen import canvas\nc = canvas.Canvas('t.pdf'); c.drawString(1, 1, 'x'); c.save()",
+    "from PIL import Image, ImageDraw\ni = Image.open('t.png').resize((9, 9)).convert('RGB'); ImageDraw.Draw(i).line((0, 0, 9, 9)); i",
+    "import asyncio; await asyncio.sleep(0)",
+    "!echo x",
+    "%%bash\necho x",
+    "%timeit -n1 -r1 1",
+    "import subprocess, threading; subprocess.run('true'); threading.Thread(target=print).start()",
+    "1 / 0",
+]
+
+
 class Start(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="kernel-test-")
@@ -86,6 +107,17 @@ class Copies(unittest.TestCase):
         self.assertLess(kernel.private_kib(), 6 * 1024)
         self.assertEqual(kernel.run(FRAME).status, "ok")
         self.assertLess(kernel.private_kib(), 12 * 1024)
+
+    def test_what_people_do_first_has_nothing_to_load(self):
+        kernel = self.kernel()
+        modules = "print(*__import__('sys').modules)"
+        before = set(kernel.run(modules).stdout.split())
+        for code in FIRST_STEPS:
+            with self.subTest(code):
+                self.assertEqual(kernel.run(code).status, "error" if "/ 0" in code else "ok")
+                after = set(kernel.run(modules).stdout.split())
+                self.assertLessEqual(after - before, {"glovebox_backend"})
+                before = after
 
     def test_copies_see_nothing_of_each_other(self):
         one, other = self.kernel(), self.kernel()

@@ -57,7 +57,8 @@ def forget() -> None:
 def own_up() -> None:
     """Corrects what Python still believes of the process it was copied from."""
     threading.main_thread()._set_native_id()  # type: ignore[attr-defined]
-    if (process := sys.modules.get("multiprocessing.process")) is not None:
+    process: Any = sys.modules.get("multiprocessing.process")
+    if process is not None:
         process.ORIGINAL_DIR = os.getcwd()
 
 

@@ -5,6 +5,7 @@ file, nothing drawn from a random generator.
 """
 
 import io
+from importlib import import_module
 from typing import Any
 
 CELLS = [
@@ -18,6 +19,24 @@ df.groupby("kind")["number"].sum()""",
     "1 / 0",
 ]
 """What people run first, or often."""
+
+ONLY_LOADED = (
+    "asyncio",
+    "concurrent.futures.process",
+    "importlib.metadata",
+    "multiprocessing.pool",
+    "numpy.fft",
+    "pptx.chart.data",
+    "statistics",
+    "IPython.core.magics.execution",
+    "IPython.core.magics.namespace",
+    "IPython.utils.timing",
+    "PIL.ImageDraw",
+    "PIL.ImageFont",
+    "glovebox_kernel.commands",
+    "glovebox_kernel.scripts",
+)
+"""Modules that are often wanted, cost little, and that nothing above loads."""
 
 TIMES = 10
 """How often each of them is run: the interpreter looks at code some times before it adapts it."""
@@ -35,7 +54,9 @@ def warm() -> None:
     _deck()
     _document()
     _pdf()
-    _rest()
+    _picture()
+    for name in ONLY_LOADED:
+        import_module(name)
 
 
 def _frame() -> Any:
@@ -131,11 +152,7 @@ def _pdf() -> None:
     rl_config._reset()  # forgets the fonts that were used
 
 
-def _rest() -> None:
-    import asyncio  # noqa: F401
-    import concurrent.futures.process  # noqa: F401
-    import multiprocessing.pool  # noqa: F401
-
+def _picture() -> None:
     from PIL import Image
 
     picture = io.BytesIO()
