@@ -23,6 +23,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 
 pub(crate) mod launcher;
+pub(crate) mod tracer;
 
 pub(crate) struct TestAgent {
     pub(crate) agent: Agent,
