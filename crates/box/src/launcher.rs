@@ -10,6 +10,7 @@ mod boxes;
 mod ending;
 mod events;
 pub(crate) mod inner;
+mod kernels;
 mod line;
 pub(crate) mod machine;
 mod making;
@@ -18,6 +19,7 @@ mod pod;
 mod removing;
 mod run_folder;
 mod serve;
+mod templates;
 mod timers;
 mod words;
 

@@ -17,6 +17,5 @@ pub mod prepare;
 pub mod probe;
 mod seal;
 mod sys;
-#[expect(dead_code, reason = "the launcher starts none yet")]
 mod template;
 pub mod weakness;

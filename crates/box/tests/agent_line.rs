@@ -4,7 +4,6 @@
 mod support;
 
 use glovebox_box::control::BoxFacts;
-use glovebox_protocol::agent_config::Start;
 use support::launcher::{Launcher, order, posture, spec};
 use support::tree;
 
@@ -42,17 +41,5 @@ fn an_agent_that_breaks_the_rules_is_not_listened_to_and_harms_nobody() {
         launcher.remove(bad.sandbox);
     }
     assert!(is_listened_to(&good));
-    assert!(launcher.close().success());
-}
-
-#[test]
-fn a_box_without_a_template_is_told_that_no_kernel_comes() {
-    let data = tree::data();
-    let mut launcher = Launcher::start(data.path());
-    let mut wanted = spec();
-    wanted.kind.start = Start::Template;
-    let facts = launcher.create(wanted).unwrap();
-    let heard = order(&facts, r#"{"do":"heard","count":1}"#);
-    assert!(heard.contains("no_kernel"), "{heard}");
     assert!(launcher.close().success());
 }

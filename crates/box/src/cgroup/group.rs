@@ -176,7 +176,6 @@ impl BoxGroups {
     ///
     /// # Errors
     /// When a way cannot be opened.
-    #[expect(dead_code, reason = "the launcher starts no template yet")]
     pub(crate) fn template_doors(&self, omissions: &Omissions) -> Result<WorkDoors, CgroupError> {
         if omissions.omits(Mutation::WorkCgroup) {
             return Ok(WorkDoors::Doors(Vec::new()));

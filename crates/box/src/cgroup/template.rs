@@ -2,12 +2,11 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use glovebox_protocol::limits::Limits;
 use rustix::fs::OFlags;
 
-use super::clear::remove;
+use super::clear::try_remove;
 use super::group::{V1_DOOR, open_door, open_folder, write_settings};
 use super::layout::Version;
 use super::limits::{Role, settings};
@@ -56,7 +55,7 @@ impl TemplateGroup {
         match group.fill(pod, name, host_cpus, omissions) {
             Ok(()) => Ok(group),
             // Nothing runs in it yet. What made this necessary is what has to be known.
-            Err(error) => match group.remove(Duration::ZERO) {
+            Err(error) => match group.try_remove() {
                 Ok(()) => Err(error),
                 Err(second) => Err(CgroupError::LeftBehind {
                     first: Box::new(error),
@@ -111,17 +110,17 @@ impl TemplateGroup {
             .collect()
     }
 
-    /// Kills whatever is left and removes it, in at most `patience`.
+    /// Kills whatever is left and removes it, as far as that can be done without waiting.
     ///
     /// # Errors
-    /// When processes stay, or a folder cannot be removed.
-    pub(crate) fn remove(&self, patience: Duration) -> Result<(), CgroupError> {
-        let deadline = Instant::now() + patience;
-        let results: Vec<_> = self
-            .folders
-            .iter()
-            .map(|folder| remove(self.version, folder, deadline))
-            .collect();
-        results.into_iter().collect()
+    /// When processes stay, or a folder cannot be removed. What [`CgroupError::is_passing`] is to
+    /// be tried again a moment later.
+    pub(crate) fn try_remove(&self) -> Result<(), CgroupError> {
+        let mut result = Ok(());
+        for folder in &self.folders {
+            let removed = try_remove(self.version, folder);
+            result = result.and(removed);
+        }
+        result
     }
 }

@@ -75,8 +75,7 @@ impl AgentLine {
         }
     }
 
-    /// Listens no more.
-    pub(super) fn breach(&mut self, what: &'static str) -> Heard {
+    fn breach(&mut self, what: &'static str) -> Heard {
         self.close();
         Heard::Breach(what)
     }
@@ -107,7 +106,8 @@ impl AgentLine {
         Ok(())
     }
 
-    fn close(&mut self) {
+    /// Neither listens any more nor says anything.
+    pub(super) fn close(&mut self) {
         self.0 = None;
     }
 }

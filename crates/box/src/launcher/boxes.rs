@@ -10,11 +10,13 @@ use glovebox_protocol::ids::SandboxId;
 use super::agent_line::AgentLine;
 use super::ending::{Body, Ending};
 use super::events::Watched;
+use super::templates::TemplateKey;
 use super::words::Words;
 use crate::control::{BoxFacts, BoxKind};
 use crate::create::remains::Remains;
 use crate::create::report::Progress;
 use crate::create::stages::Stages;
+use crate::mutation::Omissions;
 use crate::sys::clone::Cloned;
 
 /// Names a box for as long as the launcher lives. Never used twice, so that what was meant for
@@ -65,9 +67,31 @@ pub(super) struct Running {
     pub(super) words: Words,
     pub(super) line: AgentLine,
     pub(super) kind: Rc<BoxKind>,
+    pub(super) omissions: Omissions,
     pub(super) facts: BoxFacts,
+    /// What it wants of a template.
+    pub(super) wish: Wish,
+    /// When it last wanted something.
+    pub(super) wished: Option<Instant>,
+    /// How often a template has tried in vain.
+    pub(super) attempts: u32,
+    /// The template that its last kernel was copied from.
+    pub(super) template: Option<TemplateKey>,
     /// Until the first process has become the agent.
     pub(super) set_up: Option<SetUp>,
+}
+
+/// What a box wants of a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Nothing.
+    None,
+    /// A kernel, but not before that moment.
+    Later(Instant),
+    /// A kernel.
+    Waits,
+    /// A kernel, which is just being made.
+    Copied,
 }
 
 /// A first process that sets itself up.

@@ -11,12 +11,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::boxes::BoxKey;
+use super::templates::TemplateKey;
 use crate::control::Fault;
 
 /// How many are taken from one wait. The others come with the next.
 const AT_A_TIME: usize = 64;
 
-/// Where in the number of a source its kind stands, in bits; below it is the number of a box.
+/// Where in the number of a source its kind stands, in bits; below it is the number of a box or
+/// a template.
 const KIND: u32 = 56;
 
 /// What a descriptor belongs to.
@@ -34,6 +36,10 @@ pub(super) enum Source {
     Words(BoxKey),
     /// The agent has said something to the launcher.
     AgentLine(BoxKey),
+    /// A template has said something.
+    TemplateLine(TemplateKey),
+    /// A template has ended.
+    TemplateProcess(TemplateKey),
 }
 
 impl Source {
@@ -45,12 +51,15 @@ impl Source {
             Self::Report(key) => (3, key.number()),
             Self::Words(key) => (4, key.number()),
             Self::AgentLine(key) => (5, key.number()),
+            Self::TemplateLine(key) => (6, key.number()),
+            Self::TemplateProcess(key) => (7, key.number()),
         };
         kind << KIND | number
     }
 
     fn of_number(number: u64) -> Option<Self> {
-        let key = BoxKey::of_number(number & ((1 << KIND) - 1));
+        let rest = number & ((1 << KIND) - 1);
+        let (key, template) = (BoxKey::of_number(rest), TemplateKey::of_number(rest));
         Some(match number >> KIND {
             0 => Self::Runtime,
             1 => Self::Outer,
@@ -58,6 +67,8 @@ impl Source {
             3 => Self::Report(key),
             4 => Self::Words(key),
             5 => Self::AgentLine(key),
+            6 => Self::TemplateLine(template),
+            7 => Self::TemplateProcess(template),
             _ => return None,
         })
     }
@@ -191,6 +202,8 @@ mod tests {
             Source::Report(key),
             Source::Words(key),
             Source::AgentLine(key),
+            Source::TemplateLine(TemplateKey::of_number(7)),
+            Source::TemplateProcess(TemplateKey::of_number(7)),
         ] {
             assert_eq!(Source::of_number(source.number()), Some(source));
         }

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use glovebox_protocol::agent_config::{AgentIds, Claim, Start};
 use glovebox_protocol::ids::SandboxId;
-use glovebox_protocol::launcher_line::{FromAgent, ToAgent};
+use glovebox_protocol::launcher_line::FromAgent;
 
 use super::agent_line::{AgentLine, Heard};
-use super::boxes::{BoxKey, Running, SetUp, Stage};
+use super::boxes::{BoxKey, Running, SetUp, Stage, Wish};
 use super::ending::{Body, Ending, Notice};
 use super::events::Source;
 use super::outer::say;
@@ -23,6 +23,10 @@ use crate::create::report::Progress;
 /// How long a box is given to set itself up.
 const SETUP_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a box waits at least from one kernel that it wants to the next. One that is told to
+/// ask for as many as it can takes little from the others of its trust domain.
+const WISH_PAUSE: Duration = Duration::from_millis(100);
+
 /// What a box is made for.
 #[derive(Debug)]
 pub(super) struct Wanted {
@@ -35,11 +39,14 @@ pub(super) struct Wanted {
 impl Pod {
     /// Makes a box that was asked for.
     pub(super) fn create(&mut self, id: u64, spec: BoxSpec) {
+        let doing = format!("making the box {}", spec.sandbox);
+        if spec.kind.trust_domain.is_empty() {
+            let fault = Fault::invalid(doing, "its trust domain has no name");
+            self.answers.push(FromLauncher::Failed { id, fault });
+            return;
+        }
         if self.boxes.of_sandbox(spec.sandbox).is_some() {
-            let fault = Fault::invalid(
-                format!("making the box {}", spec.sandbox),
-                "there is one with this id",
-            );
+            let fault = Fault::invalid(doing, "there is one with this id");
             self.answers.push(FromLauncher::Failed { id, fault });
             return;
         }
@@ -128,6 +135,11 @@ impl Pod {
             words: Words::new(words),
             line: AgentLine::new(line),
             kind: Rc::new(design.kind),
+            omissions: design.omissions,
+            wish: Wish::None,
+            wished: None,
+            attempts: 0,
+            template: None,
             facts: BoxFacts {
                 sandbox: wanted.sandbox.unwrap_or(design.name),
                 socket: begun.socket,
@@ -192,7 +204,18 @@ impl Pod {
         if let Err(fault) = set_up.progress.read(set_up.report.get()) {
             return self.give_up_making(key, fault);
         }
-        match set_up.progress.outcome() {
+        // While the rest of the box gets ready, its kernel is made.
+        if set_up.progress.complete
+            && running.kind.start == Start::Template
+            && running.wished.is_none()
+        {
+            self.wish(key);
+        }
+        let set_up = self
+            .boxes
+            .running(key)
+            .and_then(|box_| box_.set_up.as_mut());
+        match set_up.and_then(|set_up| set_up.progress.outcome()) {
             None => {}
             Some(Ok(stages_us)) => self.made(key, stages_us),
             Some(Err(fault)) => self.give_up_making(key, fault),
@@ -225,9 +248,6 @@ impl Pod {
         set_up.stages.add(stages_us);
         set_up.stages.mark("setup_and_exec");
         running.facts.stages_us = set_up.stages.into_list();
-        if running.kind.start == Start::Template {
-            no_kernel(running);
-        }
         let facts = running.facts.clone();
         self.boxes.set_hard_deadline(key, set_up.hard_deadline_ms);
         if let Some(id) = set_up.request {
@@ -251,22 +271,51 @@ impl Pod {
             return;
         };
         match running.line.hear() {
-            Heard::Word(FromAgent::KernelWanted) => no_kernel(running),
+            Heard::Word(FromAgent::KernelWanted) => self.wish(key),
             Heard::Word(FromAgent::KernelReady) | Heard::Nothing => {}
-            Heard::Breach(what) => {
-                let name = running.facts.sandbox;
-                say(format_args!(
-                    "the agent of {name} has sent {what}: it is not listened to any more"
-                ));
-            }
+            Heard::Breach(what) => self.agent_broke_the_rules(key, what),
         }
     }
-}
 
-fn no_kernel(running: &Running) {
-    let reason = "this launcher has no templates".to_owned();
-    // An agent that is gone is noticed by its end.
-    let _ = running.line.tell(&ToAgent::NoKernel { reason }, None);
+    fn agent_broke_the_rules(&mut self, key: BoxKey, what: &str) {
+        if let Some(running) = self.boxes.running(key) {
+            running.line.close();
+            let name = running.facts.sandbox;
+            say(format_args!(
+                "the agent of {name} has sent {what}: it is not listened to any more"
+            ));
+        }
+    }
+
+    /// A box wants a kernel of a template.
+    fn wish(&mut self, key: BoxKey) {
+        let Some(running) = self.boxes.running(key) else {
+            return;
+        };
+        if running.wish != Wish::None {
+            return self.agent_broke_the_rules(key, "a second wish before the first was answered");
+        }
+        let now = Instant::now();
+        let next = running.wished.map(|last| last + WISH_PAUSE);
+        running.wished = Some(now);
+        if running.kind.start == Start::Fresh {
+            let reason = "this sandbox is to start its kernels itself".to_owned();
+            self.refuse_kernel(key, reason);
+        } else if let Some(next) = next.filter(|next| *next > now) {
+            running.wish = Wish::Later(next);
+            self.timers.at(next, Due::Box(key));
+        } else {
+            self.want_kernel(key);
+        }
+    }
+
+    /// Looks whether a box has waited long enough to want another kernel.
+    pub(super) fn look_at_wish(&mut self, key: BoxKey) {
+        let wish = self.boxes.running(key).map(|running| running.wish);
+        if matches!(wish, Some(Wish::Later(moment)) if moment <= Instant::now()) {
+            self.want_kernel(key);
+        }
+    }
 }
 
 /// What is told of a box that could not be made.

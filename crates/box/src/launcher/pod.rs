@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::boxes::{BoxKey, Boxes, Stage};
 use super::events::{Events, Source};
+use super::templates::Templates;
 use super::timers::{Due, Timers};
 use crate::control::{BoxEnd, Fault, FromLauncher};
 use crate::create::parent::Surroundings;
@@ -24,6 +25,7 @@ pub(super) struct Pod {
     pub(super) events: Events,
     pub(super) timers: Timers,
     pub(super) boxes: Boxes,
+    pub(super) templates: Templates,
     /// What the runtime is to be told.
     pub(super) answers: Vec<FromLauncher>,
     /// Why not all of a box could be taken away, while everything ends.
@@ -48,6 +50,7 @@ impl Pod {
                 .map_err(|error| Fault::exhausted("settling in the pod", error))?,
             timers: Timers::default(),
             boxes: Boxes::default(),
+            templates: Templates::default(),
             answers: Vec::new(),
             left: None,
         })
@@ -76,14 +79,20 @@ impl Pod {
             Source::Report(key) => self.reported(key),
             Source::Words(key) => self.pass_on_words(key),
             Source::AgentLine(key) => self.agent_spoke(key),
+            Source::TemplateLine(key) => self.template_spoke(key, false),
+            Source::TemplateProcess(key) => self.template_spoke(key, true),
         }
     }
 
     /// Goes on with whatever has its moment now.
     pub(super) fn look_at_what_is_due(&mut self) {
         let now = Instant::now();
-        while let Some(Due::Box(key)) = self.timers.due(now) {
-            self.go_on_with(key);
+        while let Some(due) = self.timers.due(now) {
+            match due {
+                Due::Box(key) => self.go_on_with(key),
+                Due::Kernels => self.look_at_templates(),
+                Due::Template(key) => self.take_away_template(key),
+            }
         }
         while let Some((at_ms, key)) = self.boxes.next_hard_deadline() {
             if at_ms > now_ms() {
@@ -96,12 +105,15 @@ impl Pod {
 
     /// Whether something is just being taken away.
     pub(super) fn something_ends(&self) -> bool {
-        self.boxes.some_end()
+        self.boxes.some_end() || self.templates.some_end()
     }
 
     fn go_on_with(&mut self, key: BoxKey) {
         match self.boxes.get_mut(key).map(|entry| &entry.stage) {
-            Some(Stage::Runs(_)) => self.look_at_set_up(key),
+            Some(Stage::Runs(_)) => {
+                self.look_at_set_up(key);
+                self.look_at_wish(key);
+            }
             Some(Stage::Ends(_)) => self.take_away(key),
             Some(Stage::Stays(_)) | None => {}
         }

@@ -12,6 +12,7 @@ use super::outer::say;
 use super::pod::Pod;
 use super::timers::Due;
 use crate::control::{BoxEnd, Fault, FromLauncher};
+use crate::create::process::kill;
 
 impl Pod {
     /// Removes a box that was asked to be removed, if there is one. One that is being made is
@@ -57,6 +58,14 @@ impl Pod {
             }
         };
         self.take_away(key);
+    }
+
+    /// Kills a box, whose end is then noticed as any other.
+    pub(super) fn kill_box(&mut self, key: BoxKey) {
+        if let Some(running) = self.boxes.running(key) {
+            // One that has ended meanwhile is what we want.
+            let _ = kill(running.process.get());
+        }
     }
 
     /// Ends a box whose time has come. Where the runtime knows of it, it is told.
@@ -150,6 +159,9 @@ impl Pod {
         self.left = None;
         for key in self.boxes.keys() {
             self.end(key, Vec::new());
+        }
+        for key in self.templates.keys() {
+            self.end_template(key);
         }
     }
 }

@@ -95,7 +95,7 @@ fn answer(text: &[u8], pod: &mut Pod) {
         ToLauncher::Measure { id } => pod.answers.push(FromLauncher::Measured {
             id,
             pools: Vec::new(),
-            templates: Vec::new(),
+            templates: pod.templates.facts(),
         }),
     }
 }

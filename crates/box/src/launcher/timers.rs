@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::time::Instant;
 
 use super::boxes::BoxKey;
+use super::templates::TemplateKey;
 
 /// What is to be looked at. Looking too early or once too often does no harm: whoever is looked
 /// at knows by itself whether its time has come, so nothing is ever taken off the list.
@@ -12,6 +13,10 @@ use super::boxes::BoxKey;
 pub(super) enum Due {
     /// A box that is being made or taken away.
     Box(BoxKey),
+    /// Templates, and those who wait for them.
+    Kernels,
+    /// A template that is being taken away.
+    Template(TemplateKey),
 }
 
 /// All moments to come.

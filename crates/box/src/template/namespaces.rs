@@ -26,8 +26,8 @@ pub(crate) const VIEW: (&str, LinkNameSpaceType) = ("cgroup", LinkNameSpaceType:
 pub(crate) struct Namespaces(Vec<OwnedFd>);
 
 impl Namespaces {
-    /// Opens those of a box's first process. To be called once it has become the agent: before
-    /// that it is not in all of them yet.
+    /// Opens those of a box's first process. To be called once all mounts and names of the box
+    /// are in place: before that it is not in all of them, or they are not what they will be.
     ///
     /// # Errors
     /// When the process has ended.

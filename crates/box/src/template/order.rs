@@ -59,6 +59,10 @@ pub(crate) enum GroupsWay {
 
 impl GroupsWay {
     /// How many descriptors that takes.
+    #[cfg_attr(
+        not(feature = "template-library"),
+        expect(dead_code, reason = "only a template takes orders")
+    )]
     pub(crate) const fn descriptors(self) -> usize {
         match self {
             Self::Doors(count) => count,
@@ -124,6 +128,10 @@ pub(crate) fn send(
 pub(crate) struct Received<T> {
     pub(crate) message: T,
     /// What came beside it, to be closed at `exec`.
+    #[cfg_attr(
+        not(any(test, feature = "template-library")),
+        expect(dead_code, reason = "nothing comes beside an answer")
+    )]
     pub(crate) descriptors: Vec<OwnedFd>,
 }
 
@@ -182,7 +190,7 @@ mod tests {
     #[test]
     fn descriptors_come_beside_their_packet() {
         let (ours, theirs) = line();
-        let null = std::fs::File::open("/dev/null").unwrap();
+        let null = fs_err::File::open("/dev/null").unwrap();
         send(&ours, &Answer::Ready, &[null.as_fd(), ours.as_fd()]).unwrap();
         send(&ours, &Answer::Ready, &[]).unwrap();
         for count in [2, 0] {

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::ffi::CString;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
 use glovebox_protocol::agent_config::AgentIds;
 use glovebox_protocol::environment::workload_environment;
@@ -21,13 +20,11 @@ use crate::cgroup::template::TemplateGroup;
 use crate::control::Fault;
 use crate::create::parent::Surroundings;
 use crate::create::preparation::check_layers;
-use crate::create::process::{end, host_pid};
+use crate::create::process::{end, host_pid, kill, reap};
+use crate::create::remains::Stays;
 use crate::fault::chain;
 use crate::mutation::Omissions;
 use crate::sys::clone::{Cloned, clone_process};
-
-/// How long the remains of a template are given to go away.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The namespaces that a template has for itself. It stays in the pod's user and process
 /// namespaces, from which alone boxes can be joined, and in its view of control groups: version 2
@@ -39,7 +36,7 @@ const NAMESPACES: i32 =
 ///
 /// Started with [`Self::start`], which does not wait: the template says [`Answer::Ready`] some
 /// seconds later. From then on it takes one [`Wanted`] after the other and answers each. Has to be
-/// ended with [`Self::end`].
+/// ended with [`Self::kill`] and [`Self::take_away`].
 #[derive(Debug)]
 pub(crate) struct Template {
     process: Cloned,
@@ -173,26 +170,45 @@ impl Template {
             .map_err(|error| Fault::failed("asking a template for a kernel", error))
     }
 
-    /// Ends it and takes away what it leaves. Kernels that were copied from it live on. Can be
+    /// Kills it. Kernels that were copied from it live on.
+    ///
+    /// # Errors
+    /// When it cannot be signalled.
+    pub(crate) fn kill(&self) -> Result<(), Fault> {
+        // All of its processes: helpers that were just copying it are in its process group, and
+        // would be left to us as its heirs.
+        match kill_process_group(self.process.pid, Signal::KILL) {
+            // It may not have made its group yet.
+            Ok(()) | Err(Errno::SRCH) => kill(&self.process),
+            Err(error) => Err(Fault::failed("ending a template", error)),
+        }
+    }
+
+    /// Takes away what a killed one leaves, as far as that can be done without waiting. Can be
     /// tried again where it fails.
     ///
     /// # Errors
-    /// When something does not go away.
-    pub(crate) fn end(&self) -> Result<(), Fault> {
-        // All of its processes: helpers that were just copying it are in its process group, and
-        // would be left to us as its heirs.
-        let group = self.process.pid;
-        match kill_process_group(group, Signal::KILL) {
-            // It may not have made its group yet.
-            Ok(()) | Err(Errno::SRCH) => {}
-            Err(error) => return Err(Fault::failed("ending a template", error)),
+    /// When something has not gone away yet.
+    pub(crate) fn take_away(&self) -> Result<(), Stays> {
+        let lives = |what: &str| Stays::ForNow(Fault::failed("ending a template", what));
+        if !reap(&self.process).map_err(Stays::ForGood)? {
+            return Err(lives("it was killed and has not ended"));
         }
-        end(&self.process)?;
-        while matches!(
-            waitpgid(group, WaitOptions::empty()),
-            Ok(Some(_)) | Err(Errno::INTR)
-        ) {}
-        remove(&self.group)
+        loop {
+            match waitpgid(self.process.pid, WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => return Err(lives("a helper of it was killed and has not ended")),
+                Err(_) => break,
+            }
+        }
+        self.group.try_remove().map_err(|error| {
+            let fault = Fault::failed("removing a template's control group", chain(&error));
+            if error.is_passing() {
+                Stays::ForNow(fault)
+            } else {
+                Stays::ForGood(fault)
+            }
+        })
     }
 }
 
@@ -209,7 +225,7 @@ fn in_groups(error: CgroupError) -> Fault {
 
 fn remove(group: &TemplateGroup) -> Result<(), Fault> {
     group
-        .remove(PATIENCE)
+        .try_remove()
         .map_err(|error| Fault::failed("removing a template's control group", chain(&error)))
 }
 
