@@ -8,6 +8,8 @@
 
 mod support;
 
+use std::collections::BTreeMap;
+
 use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::event::Outcome;
@@ -184,6 +186,26 @@ async fn a_kernel_without_a_socket_or_with_no_number_is_none() {
     launcher.send(&ToAgent::Kernel { pid: 1 }, Some(wire));
     launcher.send(&ToAgent::NoKernel { reason: "x".into() }, None);
     assert_eq!(results(&eval(&test.client, "3").await), ["3"]);
+}
+
+#[tokio::test]
+async fn variables_reach_a_kernel_that_was_there_before_its_caller() {
+    let (test, launcher) = agent().await;
+    let with = |value: &str| StartKernel {
+        env: BTreeMap::from([("MY_VARIABLE".to_owned(), value.to_owned())]),
+        ..StartKernel::default()
+    };
+    test.client.start_kernel(&with("\u{1f427}")).await.unwrap();
+    let text = "import os; os.environ['MY_VARIABLE']";
+    assert_eq!(results(&eval(&test.client, text).await), ["'\u{1f427}'"]);
+    // From then on it is as with every kernel that is there.
+    test.client.start_kernel(&with("other")).await.unwrap();
+    assert_eq!(results(&eval(&test.client, text).await), ["'\u{1f427}'"]);
+    eval(&test.client, "os._exit(0)").await;
+    let next = test.client.execute(&code(text)).await.unwrap();
+    assert_eq!(launcher.hear().await, FromAgent::KernelWanted);
+    launcher.give_kernel();
+    assert_eq!(results(&finish(next).await), ["'\u{1f427}'"]);
 }
 
 #[tokio::test]
