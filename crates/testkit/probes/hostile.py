@@ -162,9 +162,6 @@ def wait_for(what):
             signal.signal(number, signal.SIG_IGN)
         while True:
             pass
-    elif what == "deaf":
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        time.sleep(600)
     elif what == "busy":
         while True:
             pass

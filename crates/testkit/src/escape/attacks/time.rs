@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use glovebox_protocol::event::Outcome;
+use glovebox_protocol::process::Argument;
 use tokio::time::{Duration, timeout};
 
 use super::{finish, usable};
@@ -21,10 +22,10 @@ const WAITS: [(&[&str], bool); 6] = [
 
 /// A plain program that has to be killed, beside each of them: what it takes on this machine at
 /// this moment.
-const CONTROL: &[&str] = &["wait-for", "deaf"];
+const CONTROL: &str = "trap '' INT; exec sleep 600";
 
-/// The time limit of each.
-const LIMIT_MS: u64 = 700;
+/// The time limit of each: enough for a Python to start.
+const LIMIT_MS: u64 = 1_500;
 
 /// Milliseconds by which two programs that began together may end apart.
 const APART_MS: u64 = 500;
@@ -37,13 +38,18 @@ pub async fn limits(lab: &Lab) -> Result<Vec<Red>> {
     let mut reds = Vec::new();
     let subject = lab.subject(Lab::small_limits()).await?;
     for (wait, heeds) in WAITS {
-        let both = async { tokio::try_join!(limited(&subject, wait), limited(&subject, CONTROL)) };
+        let argv = probe_argv("hostile.py", wait);
+        let beside = ["/bin/sh", "-c", CONTROL].map(Argument::from).to_vec();
+        let both = async { tokio::try_join!(limited(&subject, argv), limited(&subject, beside)) };
         let Ok(both) = timeout(Duration::from_secs(60), both).await else {
             reds.push(Red::new("R19", format!("{wait:?} did not end")));
             continue;
         };
         let (ran, control) = both?;
-        for (what, ran, killed) in [(wait, &ran, !heeds), (CONTROL, &control, true)] {
+        demand(&mut reds, "R19", ran.observed("control").is_ok(), || {
+            format!("the control failed: {wait:?} did not get so far in {LIMIT_MS} ms")
+        });
+        for (what, ran, killed) in [(wait, &ran, !heeds), (&[CONTROL][..], &control, true)] {
             let expected = Outcome::TimeLimit {
                 limit_ms: LIMIT_MS,
                 killed,
@@ -69,9 +75,8 @@ pub async fn limits(lab: &Lab) -> Result<Vec<Red>> {
     finish(subject, reds).await
 }
 
-/// Runs an attack until its time limit ends it.
-async fn limited(subject: &Subject, words: &[&str]) -> Result<Ran> {
-    let argv = probe_argv("hostile.py", words);
+/// Runs a program until its time limit ends it.
+async fn limited(subject: &Subject, argv: Vec<Argument>) -> Result<Ran> {
     let running = subject.start(argv, Default::default(), LIMIT_MS).await?;
     running.to_end().await
 }
