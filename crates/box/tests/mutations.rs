@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use glovebox_box::control::{BoxFacts, Fault};
 use glovebox_box::mutation::Mutation;
 use support::groups::work_file;
-use support::launcher::{Launcher, posture, run, run_as_agent, spec};
+use support::launcher::{Launcher, kernel, posture, run, run_as_agent, spec, tell, template_spec};
 use support::tree;
 
 /// What a workload sees of its box, without what differs from box to box.
@@ -95,6 +95,62 @@ fn difference(seen: &Result<String, Fault>, sealed: &str) -> String {
         }
         Err(fault) => format!("{fault}"),
     }
+}
+
+/// The steps of the seal that can be left out of the copy of a template. The agent's Landlock rules
+/// are not among them: in a copy they lie behind the workload's, which are narrower.
+const OF_A_COPY: [Mutation; 14] = [
+    Mutation::SeccompWorkload,
+    Mutation::SeccompFamilies,
+    Mutation::SeccompAnswers,
+    Mutation::SeccompAgent,
+    Mutation::LandlockWorkload,
+    Mutation::BoundingSet,
+    Mutation::Capabilities,
+    Mutation::Securebits,
+    Mutation::NoNewPrivileges,
+    Mutation::WorkCgroup,
+    Mutation::CloseWorkloadDescriptors,
+    Mutation::ResourceLimits,
+    Mutation::Session,
+    Mutation::Reseed,
+];
+
+/// What a copy sees of itself, without what differs from box to box. An error where there is none.
+fn look_at_copy(launcher: &mut Launcher, left_out: &[Mutation]) -> Result<String, String> {
+    let mut wanted = template_spec();
+    wanted.mutations = left_out.to_vec();
+    let facts = launcher.create(wanted).map_err(|fault| fault.to_string())?;
+    let seen = kernel(&facts).map(|pid| {
+        let fds = "print(wire, reseed, sorted(__import__('os').listdir('/proc/self/fd')))";
+        let seen = tell(&facts, pid, include_str!("support/look.py")) + &tell(&facts, pid, fds);
+        // Numbers of namespaces and mounts.
+        let differs = |line: &&str| line.contains(":[") || line.contains(" - ");
+        let seen = seen.lines().filter(|line| !differs(line));
+        seen.collect::<Vec<_>>().join("\n")
+    });
+    launcher.remove(facts.sandbox);
+    seen
+}
+
+#[test]
+fn every_step_that_is_left_out_of_the_seal_of_a_copy_is_noticed() {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let sealed = look_at_copy(&mut launcher, &[]).unwrap();
+    assert_eq!(
+        look_at_copy(&mut launcher, &[]).unwrap(),
+        sealed,
+        "not steady"
+    );
+    let unnoticed: Vec<_> = OF_A_COPY
+        .into_iter()
+        .filter(|mutation| {
+            look_at_copy(&mut launcher, &[*mutation]).is_ok_and(|seen| seen == sealed)
+        })
+        .collect();
+    assert_eq!(unnoticed, Vec::<Mutation>::new());
+    assert!(launcher.close().success());
 }
 
 #[test]

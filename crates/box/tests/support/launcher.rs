@@ -13,12 +13,13 @@ use std::time::Duration;
 
 use glovebox_box::control::{
     BoxFacts, BoxKind, BoxSpec, DEFAULT_ROOT_RANGE_START, Fault, FromLauncher, LauncherConfig,
-    PodFacts, ToLauncher,
+    PodFacts, PoolFacts, TemplateFacts, ToLauncher,
 };
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
+use glovebox_protocol::launcher_line::ToAgent;
 use glovebox_protocol::limits::{InputLimits, Limits};
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -126,6 +127,40 @@ impl Launcher {
         match Self::speak_to((command, 0), data, run_folder("run-"), &[]) {
             Ok(_) => panic!("the launcher started"),
             Err(refused) => refused,
+        }
+    }
+
+    /// Starts one as root that sees version 2 of control groups alone; `None` where both versions
+    /// are not there, or nobody may take one away.
+    pub(crate) fn start_on_version_two(data: &Path) -> Option<Self> {
+        let mounts = fs_err::read_to_string("/proc/self/mounts").unwrap();
+        let has = |kind: &str| {
+            mounts
+                .lines()
+                .any(|line| line.split(' ').nth(2) == Some(kind))
+        };
+        if !super::user::is_root() || !has("cgroup") || !has("cgroup2") {
+            return None;
+        }
+        let mut command = Command::new("unshare");
+        let script = "umount --all --types cgroup && exec \"$1\"";
+        command.args(["--mount", "--propagation", "private"]).args([
+            "sh",
+            "-c",
+            script,
+            "sh",
+            super::launcher_for_all(),
+        ]);
+        // Its controllers are all taken by version 1.
+        let accepted = [
+            Weakness::MemoryLimit,
+            Weakness::SwapLimit,
+            Weakness::CpuLimit,
+            Weakness::ProcessLimit,
+        ];
+        match Self::speak_to((command, 0), data, run_folder("run-"), &accepted) {
+            Ok(launcher) => Some(launcher),
+            Err(refused) => panic!("{}", refused.fault),
         }
     }
 
@@ -244,6 +279,19 @@ impl Launcher {
         }
     }
 
+    /// Asks how the pools and the templates do.
+    pub(crate) fn measure(&mut self) -> (Vec<PoolFacts>, Vec<TemplateFacts>) {
+        say(self.line(), &ToLauncher::Measure { id: 10 });
+        match self.hear() {
+            FromLauncher::Measured {
+                id: 10,
+                pools,
+                templates,
+            } => (pools, templates),
+            other => panic!("the launcher said {other:?}"),
+        }
+    }
+
     /// The next thing that it says.
     pub(crate) fn hear(&mut self) -> FromLauncher {
         hear(self.line()).expect("the launcher has ended")
@@ -356,6 +404,51 @@ pub(crate) fn run_with(facts: &BoxFacts, argv: &[&str], stdin: &str) -> Ran {
     })
     .to_string();
     serde_json::from_str(&order(facts, &order_text)).unwrap()
+}
+
+/// A spec of a small box whose kernel is copied from a template.
+pub(crate) fn template_spec() -> BoxSpec {
+    let mut spec = spec();
+    spec.kind.start = Start::Template;
+    spec
+}
+
+/// Waits for the kernel that comes unasked. Gives its process id, or why there is none.
+pub(crate) fn kernel(facts: &BoxFacts) -> Result<i32, String> {
+    next_kernel(facts, false)
+}
+
+/// Lets the agent ask for another kernel.
+pub(crate) fn another_kernel(facts: &BoxFacts) -> Result<i32, String> {
+    next_kernel(facts, true)
+}
+
+fn next_kernel(facts: &BoxFacts, ask: bool) -> Result<i32, String> {
+    let text = order(
+        facts,
+        &serde_json::json!({"do": "kernel", "ask": ask}).to_string(),
+    );
+    match serde_json::from_str(&text).unwrap() {
+        ToAgent::Kernel { pid } => Ok(pid),
+        ToAgent::NoKernel { reason } => Err(reason),
+        other => panic!("the launcher said {other:?}"),
+    }
+}
+
+/// Lets a kernel run code, and gives what that printed.
+pub(crate) fn tell(facts: &BoxFacts, pid: i32, code: &str) -> String {
+    order(
+        facts,
+        &serde_json::json!({"do": "tell", "pid": pid, "code": code}).to_string(),
+    )
+}
+
+/// Hangs up on a kernel, and gives the status with which it ended.
+pub(crate) fn hang_up(facts: &BoxFacts, pid: i32) -> String {
+    order(
+        facts,
+        &serde_json::json!({"do": "hang_up", "pid": pid}).to_string(),
+    )
 }
 
 /// Gives the agent of a box an order and waits for the answer.

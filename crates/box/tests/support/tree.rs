@@ -48,7 +48,36 @@ pub(crate) fn data() -> TempDir {
         &programs.join("glovebox-exec"),
         0o755,
     );
+    template(&data.path().join(LAYERS[0]), &programs);
     data
+}
+
+/// The library of templates, and a stand-in for the Python that loads it.
+fn template(layer: &Path, programs: &Path) {
+    let name = "libglovebox_template.so";
+    let library = Path::new(env!("CARGO_BIN_EXE_glovebox-exec")).with_file_name(name);
+    assert!(
+        library.exists(),
+        "{} is missing: build it with `make build`",
+        library.display()
+    );
+    install(&library, &programs.join(name), 0o755);
+    copy_libraries(layer, &library);
+    let module = layer.join(python_library()).join("glovebox_kernel");
+    fs_err::create_dir_all(&module).unwrap();
+    fs_err::write(module.join("__init__.py"), "").unwrap();
+    fs_err::write(module.join("template.py"), include_str!("template.py")).unwrap();
+    // What it is told, if anything.
+    fs_err::create_dir_all(layer.join("opt/glovebox/share")).unwrap();
+}
+
+/// The folder of Python's modules in a box, relative to its root.
+fn python_library() -> PathBuf {
+    let libraries = shared_root().join("opt/python/lib");
+    let entries = fs_err::read_dir(libraries).unwrap().flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    let name = names.find(|name| name.to_string_lossy().starts_with("python3."));
+    Path::new("opt/python/lib").join(name.unwrap())
 }
 
 /// The tree with shell and Python, which all tests share: made once per boot of the machine, or
