@@ -110,16 +110,19 @@ def unknown() -> list[str]:
     """Generators that are there and that nothing here would reseed."""
     found = [f"the library {name}" for name in UNWELCOME if name in sys.modules]
     names: Any = tempfile
-    kinds: tuple[type, ...] = (random.Random, names._RandomNameSequence)
+    kinds = {random.Random, names._RandomNameSequence}
     known = [random._inst, names._name_sequence]
     if (numpy := sys.modules.get("numpy.random")) is not None:
-        kinds += (numpy.RandomState, numpy.Generator, numpy.BitGenerator)
+        kinds |= {numpy.RandomState, numpy.Generator, numpy.BitGenerator}
         known += [numpy.mtrand._rand, numpy.mtrand._rand._bit_generator]
     if (synchronize := sys.modules.get("multiprocessing.synchronize")) is not None:
         known.append(synchronize.SemLock._rand)
+    # By type alone: to ask an object for its class may be to wake it.
+    of_interest: dict[type, bool] = {random.SystemRandom: False}
     for thing in gc.get_objects():
-        if not isinstance(thing, kinds) or isinstance(thing, random.SystemRandom):
-            continue
-        if not any(thing is one for one in known):
-            found.append(f"a {type(thing).__module__}.{type(thing).__qualname__}")
+        kind = type(thing)
+        if kind not in of_interest:
+            of_interest[kind] = not kinds.isdisjoint(kind.__mro__)
+        if of_interest[kind] and not any(thing is one for one in known):
+            found.append(f"a {kind.__module__}.{kind.__qualname__}")
     return found
