@@ -5,6 +5,7 @@
 //! the launcher removes every box it made and ends.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use glovebox_protocol::agent_config::{AgentIds, Start};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
@@ -29,6 +30,45 @@ pub struct LauncherConfig {
     pub root_range_start: u32,
     /// Protections whose lack was accepted by name.
     pub accept_weaker: Vec<Weakness>,
+    /// When that is made anew which is there in advance.
+    #[serde(default)]
+    pub renewal: Renewal,
+}
+
+/// When that is made anew which is there before it is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Renewal {
+    /// For how many milliseconds a box is kept ready.
+    pub ready_ms: u64,
+    /// For how many milliseconds kernels are copied from one template.
+    pub template_ms: u64,
+    /// How many kernels are.
+    pub template_kernels: u64,
+}
+
+impl Renewal {
+    /// How long a box is kept ready.
+    #[must_use]
+    pub const fn ready(&self) -> Duration {
+        Duration::from_millis(self.ready_ms)
+    }
+
+    /// How long kernels are copied from one template.
+    #[must_use]
+    pub const fn template(&self) -> Duration {
+        Duration::from_millis(self.template_ms)
+    }
+}
+
+impl Default for Renewal {
+    fn default() -> Self {
+        Self {
+            ready_ms: 10 * 60 * 1000,
+            template_ms: 24 * 60 * 60 * 1000,
+            template_kernels: 10_000,
+        }
+    }
 }
 
 /// Host ids that root takes when nothing else is configured: 65 536 from here.

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use glovebox_box::control::{FromLauncher, LauncherConfig, PodFacts, ToLauncher};
+use glovebox_box::control::{FromLauncher, LauncherConfig, PodFacts, Renewal, ToLauncher};
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_runtime::{
@@ -70,6 +70,7 @@ impl EmbeddedRuntime {
             installation: options.installation,
             root_range_start: options.root_range_start,
             accept_weaker: options.accept_weaker,
+            renewal: Renewal::default(),
         };
         let table = Table::default();
         let (link, facts) = Link::start(&options.launcher, &config, table.clone())

@@ -47,7 +47,7 @@ pub(crate) struct Design {
     /// What its socket and its control groups are called. The sandbox's id, or in a box that is
     /// made in advance one that no sandbox has.
     pub(crate) name: SandboxId,
-    pub(crate) kind: BoxKind,
+    pub(crate) kind: Rc<BoxKind>,
     /// Whose it is, where that is known.
     pub(crate) claim: Option<Claim>,
     pub(crate) omissions: Omissions,

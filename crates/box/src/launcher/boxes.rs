@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use glovebox_protocol::ids::SandboxId;
 
@@ -73,6 +73,10 @@ pub(super) struct Running {
     pub(super) wish: Wish,
     /// When it last wanted something.
     pub(super) wished: Option<Instant>,
+    /// How long it has waited in all until a template was free for it.
+    pub(super) waited: Duration,
+    /// Whether its agent has said that a kernel takes code.
+    pub(super) said_ready: bool,
     /// How often a template has tried in vain.
     pub(super) attempts: u32,
     /// The template that its last kernel was copied from.
@@ -88,8 +92,8 @@ pub(super) enum Wish {
     None,
     /// A kernel, but not before that moment.
     Later(Instant),
-    /// A kernel.
-    Waits,
+    /// A kernel, since that moment.
+    Waits(Instant),
     /// A kernel, which is just being made.
     Copied,
 }
@@ -169,6 +173,15 @@ impl Boxes {
         match &mut self.all.get_mut(&key)?.stage {
             Stage::Runs(running) => Some(running),
             _ => None,
+        }
+    }
+
+    /// Makes a box that was nobody's a sandbox.
+    pub(super) fn becomes(&mut self, key: BoxKey, facts: BoxFacts) {
+        if let Some(entry) = self.all.get_mut(&key) {
+            self.sandboxes.insert(facts.sandbox, key);
+            entry.sandbox = Some(facts.sandbox);
+            entry.told = Some(facts);
         }
     }
 

@@ -17,7 +17,7 @@ use super::line::Line;
 use super::outer::say;
 use super::pod::Pod;
 use crate::cgroup::pod::PodGroups;
-use crate::control::{Fault, FromLauncher, PodFacts};
+use crate::control::{Fault, FromLauncher, PodFacts, Renewal};
 use crate::create::counts;
 use crate::create::mounts::cut_off;
 use crate::create::parent::Surroundings;
@@ -38,6 +38,7 @@ pub(super) struct Inheritance {
     pub(super) slots: Slots,
     pub(super) host_cpus: u32,
     pub(super) omissions: Omissions,
+    pub(super) renewal: Renewal,
     /// Says when the maps are written; closes when the outer process ends.
     pub(super) lifeline: OwnedFd,
 }
@@ -66,6 +67,7 @@ fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
         slots,
         host_cpus,
         omissions,
+        renewal,
         lifeline,
     } = inheritance;
     let failed = |error: Errno| Fault::failed("settling in the pod", error);
@@ -114,7 +116,7 @@ fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
             .map_err(|error| Fault::failed("building the agent's filters", error))?,
         omissions,
     };
-    let pod = Pod::new(surroundings, slots, ids)?;
+    let pod = Pod::new(surroundings, slots, ids, renewal)?;
     line.send(&FromLauncher::Ready(facts))
         .map_err(|error| Fault::failed("answering the runtime", error))?;
     super::serve::until_closed(line, &lifeline, pod)

@@ -47,7 +47,7 @@ impl Pod {
         let Some(running) = self.boxes.running(key) else {
             return;
         };
-        running.wish = Wish::Waits;
+        running.wish = Wish::Waits(Instant::now());
         let origin = if running.omissions.omits(Mutation::TrustDomain) {
             Origin::of_everybody(&running.kind)
         } else {
@@ -93,11 +93,13 @@ impl Pod {
                 (None, None) => self.start_current(origin, now),
             },
             Some((key, held)) => {
-                let renew = held.is_worn(now) && supply.next.is_none() && pause.is_none();
+                let renew =
+                    held.is_worn(now, &self.renewal) && supply.next.is_none() && pause.is_none();
                 let idle = matches!(held.state, State::Waits);
                 if renew && self.templates.have_room() {
                     self.start_next(origin, now);
                 } else if renew && idle {
+                    self.age_out_copies_of(key);
                     return self.end_template(key);
                 }
                 if waiting && idle {
@@ -171,7 +173,7 @@ impl Pod {
                     kernels: 0,
                     _watched: watched,
                 };
-                self.timers.at(held.wears_out(), Due::Kernels);
+                self.timers.at(now + self.renewal.template(), Due::Kernels);
                 self.templates.all.insert(key, held);
                 self.timers.at(now + START_PATIENCE, Due::Kernels);
                 Some(key)
@@ -240,9 +242,12 @@ impl Pod {
             omissions: &running.omissions,
         };
         let ordered = held.template.order(&wanted);
+        let now = Instant::now();
+        if let Wish::Waits(since) = running.wish {
+            running.waited += now - since;
+        }
         running.wish = Wish::Copied;
         running.attempts += 1;
-        let now = Instant::now();
         held.state = State::Copies(Copying {
             for_box,
             wire: prepared.agents_end,
@@ -357,6 +362,7 @@ impl Pod {
         let held = self.templates.all.get(&key);
         let idle = held.is_some_and(|held| matches!(held.state, State::Waits));
         if !known && idle {
+            self.age_out_copies_of(key);
             self.end_template(key);
         }
     }
@@ -391,13 +397,14 @@ impl Pod {
             && let Some(running) = self.boxes.running(for_box)
         {
             if running.attempts < ATTEMPTS {
-                running.wish = Wish::Waits;
+                running.wish = Wish::Waits(now);
                 self.templates.supply(&origin).1.queue.push_front(for_box);
             } else {
                 self.refuse_kernel(for_box, reason.clone());
             }
         }
         self.take_down_failure(&origin, now, reason);
+        self.age_out_copies_of(key);
         self.end_template(key);
     }
 

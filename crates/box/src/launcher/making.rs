@@ -36,6 +36,17 @@ pub(super) struct Wanted {
     pub(super) request: Option<u64>,
 }
 
+impl Wanted {
+    /// For nobody yet.
+    pub(super) const fn in_advance() -> Self {
+        Self {
+            sandbox: None,
+            hard_deadline_ms: None,
+            request: None,
+        }
+    }
+}
+
 impl Pod {
     /// Makes a box that was asked for.
     pub(super) fn create(&mut self, id: u64, spec: BoxSpec) {
@@ -51,6 +62,10 @@ impl Pod {
             return;
         }
         let omissions = self.surroundings.omissions.with(&spec);
+        // One that lacks a protection is made for whoever wants to see that.
+        if omissions == self.surroundings.omissions && self.give_away(id, &spec) {
+            return;
+        }
         let wanted = Wanted {
             sandbox: Some(spec.sandbox),
             hard_deadline_ms: spec.hard_deadline_ms,
@@ -59,13 +74,13 @@ impl Pod {
         let design = Design {
             name: spec.sandbox,
             claim: Some(self.claim(&spec)),
-            kind: spec.kind,
+            kind: Rc::new(spec.kind),
             omissions,
         };
         self.begin(design, wanted);
     }
 
-    fn claim(&self, spec: &BoxSpec) -> Claim {
+    pub(super) fn claim(&self, spec: &BoxSpec) -> Claim {
         Claim {
             sandbox: spec.sandbox,
             installation: self.surroundings.installation,
@@ -134,10 +149,12 @@ impl Pod {
             remains,
             words: Words::new(words),
             line: AgentLine::new(line),
-            kind: Rc::new(design.kind),
+            kind: design.kind,
             omissions: design.omissions,
             wish: Wish::None,
             wished: None,
+            waited: Duration::ZERO,
+            said_ready: false,
             attempts: 0,
             template: None,
             facts: BoxFacts {
@@ -256,6 +273,7 @@ impl Pod {
             }
             self.answers.push(FromLauncher::Created { id, facts });
         }
+        self.prepare_in_advance(key);
     }
 
     /// Takes a box away that could not be made.
@@ -272,7 +290,14 @@ impl Pod {
         };
         match running.line.hear() {
             Heard::Word(FromAgent::KernelWanted) => self.wish(key),
-            Heard::Word(FromAgent::KernelReady) | Heard::Nothing => {}
+            Heard::Word(FromAgent::KernelReady) => {
+                if std::mem::replace(&mut running.said_ready, true) {
+                    self.agent_broke_the_rules(key, "word of its first kernel twice");
+                } else {
+                    self.kernel_is_ready(key);
+                }
+            }
+            Heard::Nothing => {}
             Heard::Breach(what) => self.agent_broke_the_rules(key, what),
         }
     }

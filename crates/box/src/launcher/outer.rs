@@ -106,6 +106,7 @@ impl Prepared {
             slots: Slots::new(self.slots.try_clone()?, self.ids.last()),
             host_cpus: self.host_cpus,
             omissions: Omissions::of_this_program(),
+            renewal: self.config.renewal,
             lifeline,
         })
     }

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::boxes::{BoxKey, Boxes, Stage};
 use super::events::{Events, Source};
+use super::pools::Pools;
 use super::templates::Templates;
 use super::timers::{Due, Timers};
-use crate::control::{BoxEnd, Fault, FromLauncher};
+use crate::control::{BoxEnd, Fault, FromLauncher, Renewal};
 use crate::create::parent::Surroundings;
 use crate::ids::pod::PodIds;
 use crate::ids::slots::Slots;
@@ -26,6 +27,8 @@ pub(super) struct Pod {
     pub(super) timers: Timers,
     pub(super) boxes: Boxes,
     pub(super) templates: Templates,
+    pub(super) pools: Pools,
+    pub(super) renewal: Renewal,
     /// What the runtime is to be told.
     pub(super) answers: Vec<FromLauncher>,
     /// Why not all of a box could be taken away, while everything ends.
@@ -41,6 +44,7 @@ impl Pod {
         surroundings: Surroundings,
         slots: Slots,
         ids: PodIds,
+        renewal: Renewal,
     ) -> Result<Self, Fault> {
         Ok(Self {
             surroundings,
@@ -51,6 +55,8 @@ impl Pod {
             timers: Timers::default(),
             boxes: Boxes::default(),
             templates: Templates::default(),
+            pools: Pools::default(),
+            renewal,
             answers: Vec::new(),
             left: None,
         })
@@ -91,6 +97,7 @@ impl Pod {
             match due {
                 Due::Box(key) => self.go_on_with(key),
                 Due::Kernels => self.look_at_templates(),
+                Due::Pools => self.look_at_pools(),
                 Due::Template(key) => self.take_away_template(key),
             }
         }

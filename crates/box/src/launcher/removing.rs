@@ -38,6 +38,7 @@ impl Pod {
     /// Ends a box and sees to it that nothing is left of it. Those who are to be told are, once
     /// that is so.
     pub(super) fn end(&mut self, key: BoxKey, notices: Vec<Notice>) {
+        self.forget_in_advance(key);
         self.boxes.set_hard_deadline(key, None);
         self.pass_on_words(key);
         let Some(entry) = self.boxes.get_mut(key) else {
@@ -157,6 +158,7 @@ impl Pod {
     /// Begins to end everything.
     pub(super) fn end_all(&mut self) {
         self.left = None;
+        self.pools.clear();
         for key in self.boxes.keys() {
             self.end(key, Vec::new());
         }

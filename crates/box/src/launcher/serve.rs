@@ -88,13 +88,10 @@ fn answer(text: &[u8], pod: &mut Pod) {
             let boxes = pod.boxes.told();
             pod.answers.push(FromLauncher::Listed { id, boxes });
         }
-        ToLauncher::KeepReady { id, .. } => {
-            let fault = Fault::invalid("keeping boxes ready", "not built yet");
-            pod.answers.push(FromLauncher::Failed { id, fault });
-        }
+        ToLauncher::KeepReady { id, kind, count } => pod.keep_ready(id, kind, count),
         ToLauncher::Measure { id } => pod.answers.push(FromLauncher::Measured {
             id,
-            pools: Vec::new(),
+            pools: pod.pools.facts(Instant::now()),
             templates: pod.templates.facts(),
         }),
     }

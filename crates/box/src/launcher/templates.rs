@@ -11,15 +11,11 @@ use std::time::{Duration, Instant};
 
 use super::boxes::BoxKey;
 use super::events::Watched;
-use crate::control::{BoxKind, TemplateFacts};
+use crate::control::{BoxKind, Renewal, TemplateFacts};
 use crate::template::process::Template;
 
 /// Templates that may be alive at a time.
 pub(super) const MOST: usize = 8;
-
-/// Kernels that are copied from one template, and how old it may become.
-const KERNELS: u64 = 10_000;
-const AGE: Duration = Duration::from_hours(24);
 
 /// How long after a failure the next one is started: after the first, the second, and all
 /// further failures in a row. Meanwhile, and only after the last of these, whoever wants a kernel
@@ -233,13 +229,8 @@ impl Templates {
 
 impl Held {
     /// Whether it has to be renewed.
-    pub(super) fn is_worn(&self, now: Instant) -> bool {
-        self.kernels >= KERNELS || now >= self.wears_out()
-    }
-
-    /// When it has to be renewed at the latest.
-    pub(super) fn wears_out(&self) -> Instant {
-        self.started + AGE
+    pub(super) fn is_worn(&self, now: Instant, renewal: &Renewal) -> bool {
+        self.kernels >= renewal.template_kernels || now >= self.started + renewal.template()
     }
 }
 

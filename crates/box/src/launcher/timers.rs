@@ -15,6 +15,8 @@ pub(super) enum Due {
     Box(BoxKey),
     /// Templates, and those who wait for them.
     Kernels,
+    /// Boxes that are kept ready.
+    Pools,
     /// A template that is being taken away.
     Template(TemplateKey),
 }

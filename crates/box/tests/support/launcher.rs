@@ -9,11 +9,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use glovebox_box::control::{
     BoxFacts, BoxKind, BoxSpec, DEFAULT_ROOT_RANGE_START, Fault, FromLauncher, LauncherConfig,
-    PodFacts, PoolFacts, TemplateFacts, ToLauncher,
+    PodFacts, PoolFacts, Renewal, TemplateFacts, ToLauncher,
 };
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::agent_config::Start;
@@ -184,11 +184,31 @@ impl Launcher {
         Self::speak_to(command, data, run, accept_weaker)
     }
 
+    /// Starts one that makes anew what is there in advance when it is told to.
+    pub(crate) fn start_renewing(data: &Path, renewal: Renewal) -> Self {
+        let uid = rustix::process::geteuid().as_raw();
+        let command = (Command::new(super::launcher_for_all()), uid);
+        let run = run_folder("run-");
+        Self::speak_of(command, data, run, &[], renewal)
+            .ok()
+            .unwrap()
+    }
+
     fn speak_to(
+        command: (Command, u32),
+        data: &Path,
+        run: TempDir,
+        accept_weaker: &[Weakness],
+    ) -> Result<Self, Refused> {
+        Self::speak_of(command, data, run, accept_weaker, Renewal::default())
+    }
+
+    fn speak_of(
         (mut command, uid): (Command, u32),
         data: &Path,
         run: TempDir,
         accept_weaker: &[Weakness],
+        renewal: Renewal,
     ) -> Result<Self, Refused> {
         let ids = Ids::take();
         let (ours, theirs) = UnixStream::pair().unwrap();
@@ -210,6 +230,7 @@ impl Launcher {
                 installation: InstallationId::new(),
                 root_range_start: ids.range.start,
                 accept_weaker: accept_weaker.to_vec(),
+                renewal,
             },
         );
         match hear(&mut line) {
@@ -259,6 +280,57 @@ impl Launcher {
     pub(crate) fn begin(&mut self, id: u64, spec: &BoxSpec) {
         let spec = Box::new(spec.clone());
         self.ask(&ToLauncher::Create { id, spec });
+    }
+
+    /// Keeps so many boxes of a kind ready, and waits until they are.
+    pub(crate) fn keep_ready(&mut self, kind: &BoxKind, count: u32) -> PoolFacts {
+        self.ask_to_keep(kind, count);
+        self.pool_once(|pool| pool.ready == count)
+    }
+
+    /// Asks for boxes to be kept ready.
+    pub(crate) fn ask_to_keep(&mut self, kind: &BoxKind, count: u32) {
+        let kind = kind.clone();
+        self.ask(&ToLauncher::KeepReady {
+            id: 11,
+            kind,
+            count,
+        });
+        assert_eq!(self.hear(), FromLauncher::Kept { id: 11 });
+    }
+
+    /// Waits until the one pool is as it should be.
+    pub(crate) fn pool_once(&mut self, is_right: impl Fn(&PoolFacts) -> bool) -> PoolFacts {
+        let start = Instant::now();
+        loop {
+            let pool = self.pools().pop().unwrap();
+            if is_right(&pool) {
+                return pool;
+            }
+            assert!(start.elapsed() < Duration::from_secs(30), "{pool:?}");
+            super::oracle::moment();
+        }
+    }
+
+    /// Asks how the pools do.
+    pub(crate) fn pools(&mut self) -> Vec<PoolFacts> {
+        self.ask(&ToLauncher::Measure { id: 12 });
+        match self.hear() {
+            FromLauncher::Measured { id: 12, pools, .. } => pools,
+            other => panic!("the launcher said {other:?}"),
+        }
+    }
+
+    /// The sockets of all boxes, the oldest first.
+    pub(crate) fn sockets(&self) -> Vec<PathBuf> {
+        let entries = fs_err::read_dir(self.run.as_ref().unwrap().path()).unwrap();
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.parse::<SandboxId>().is_ok()
+        });
+        paths.sort();
+        paths
     }
 
     /// Asks for a box to be removed.
@@ -453,7 +525,12 @@ pub(crate) fn hang_up(facts: &BoxFacts, pid: i32) -> String {
 
 /// Gives the agent of a box an order and waits for the answer.
 pub(crate) fn order(facts: &BoxFacts, order: &str) -> String {
-    let mut stream = UnixStream::connect(&facts.socket).unwrap();
+    order_at(&facts.socket, order)
+}
+
+/// The same for the box with this socket.
+pub(crate) fn order_at(socket: &Path, order: &str) -> String {
+    let mut stream = UnixStream::connect(socket).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_secs(60)))
         .unwrap();

@@ -46,11 +46,7 @@ impl Host {
                 return;
             }
             assert!(start.elapsed() < Duration::from_secs(10), "{host:?}");
-            let moment = rustix::event::Timespec {
-                tv_sec: 0,
-                tv_nsec: 20_000_000,
-            };
-            rustix::event::poll(&mut [], Some(&moment)).unwrap();
+            moment();
         }
     }
 
@@ -63,6 +59,15 @@ impl Host {
     pub(crate) fn groups(&self) -> usize {
         self.groups.len()
     }
+}
+
+/// Lets a moment pass before something is looked at again.
+pub(crate) fn moment() {
+    let moment = rustix::event::Timespec {
+        tv_sec: 0,
+        tv_nsec: 20_000_000,
+    };
+    rustix::event::poll(&mut [], Some(&moment)).unwrap();
 }
 
 /// Control groups of the pod.
