@@ -1,4 +1,5 @@
-//! Which processes there are, as `/proc` shows them to the workload's id.
+//! Which processes there are, as `/proc` shows them to the agent: its mount names the agent's
+//! group as one that may see them all.
 
 use rustix::process::Pid;
 
@@ -10,8 +11,7 @@ pub(crate) struct Seen {
     pub(crate) session: i32,
 }
 
-/// Every process but zombies and the agent. To be called on a thread with the workload's
-/// file-system ids: the others see nothing of it.
+/// Every process but zombies and the agent. To be called on a thread with the agent's own ids.
 pub(crate) fn processes() -> Vec<Seen> {
     let Ok(folders) = fs_err::read_dir("/proc") else {
         return Vec::new();

@@ -172,6 +172,11 @@ impl Reaper {
         self.reaped.load(Ordering::Relaxed)
     }
 
+    /// Changes whenever something may have been taken back.
+    pub(crate) fn rounds(&self) -> watch::Receiver<u64> {
+        self.rounds.subscribe()
+    }
+
     /// Own children that have not ended.
     pub(crate) fn children(&self) -> u32 {
         self.children

@@ -1,5 +1,6 @@
 //! Everything that runs in the sandbox besides the agent: started here, ended here.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use glovebox_protocol::limits::Limits;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::timeout;
 
-use super::proc::processes;
+use super::proc::{Seen, processes};
 use super::{Child, Exit, Launch, Launcher, OomCounter, Reaper};
 use crate::files::FileThreads;
 use crate::lock::Locked;
@@ -110,17 +111,31 @@ impl Workload {
         if !matches!(timeout(CLEAR_LIMIT, clearing).await, Ok(false)) {
             return u32::try_from(self.reaper.reaped() - before).unwrap_or(u32::MAX);
         }
-        let main = child.pid().as_raw_nonzero().get();
-        let seen = self.files.run(|_| processes()).await.unwrap_or_default();
-        let mut left = 0;
-        for process in seen {
-            if process.group == main || process.session == main {
-                left += 1;
+        let mut killed = HashSet::new();
+        let ending = self.end_group(child.pid(), &mut killed);
+        // The same: what stays is left to the end of the sandbox.
+        let _ = timeout(CLEAR_LIMIT, ending).await;
+        u32::try_from(killed.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Kills what is left of a group and session of processes until nothing is.
+    async fn end_group(&self, main: Pid, killed: &mut HashSet<Pid>) {
+        let main = main.as_raw_nonzero().get();
+        let mut rounds = self.reaper.rounds();
+        loop {
+            // Whatever ends from here on changes `rounds` again.
+            rounds.mark_unchanged();
+            let mut left = seen().await;
+            left.retain(|process| process.group == main || process.session == main);
+            for process in &left {
+                killed.insert(process.pid);
                 // Gone already is as good.
                 let _ = kill_process(process.pid, Signal::KILL);
             }
+            if left.is_empty() || rounds.changed().await.is_err() {
+                return;
+            }
         }
-        left
     }
 
     /// Kills everything and returns when nothing is left, with how many processes that was.
@@ -139,8 +154,7 @@ impl Workload {
         if !self.launcher.is_sealed() {
             return self.reaper.children();
         }
-        let seen = self.files.run(|_| processes()).await.unwrap_or_default();
-        u32::try_from(seen.len()).unwrap_or(u32::MAX)
+        u32::try_from(seen().await.len()).unwrap_or(u32::MAX)
     }
 
     /// How often memory has run out so far.
@@ -180,4 +194,10 @@ impl Workload {
             limit_inodes: self.limits.workspace_inodes,
         })
     }
+}
+
+/// Every process but the agent. On a thread of its own, for the list may be long.
+async fn seen() -> Vec<Seen> {
+    let looking = tokio::task::spawn_blocking(processes);
+    looking.await.unwrap_or_default()
 }
