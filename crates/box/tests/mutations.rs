@@ -153,6 +153,28 @@ fn every_step_that_is_left_out_of_the_seal_of_a_copy_is_noticed() {
     assert!(launcher.close().success());
 }
 
+/// How many templates there are for the kernels of two trust domains.
+fn templates_of_two_domains(left_out: &[Mutation]) -> usize {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    for domain in ["one", "two"] {
+        let mut wanted = template_spec();
+        wanted.kind.trust_domain = domain.into();
+        wanted.mutations = left_out.to_vec();
+        let facts = launcher.create(wanted).unwrap();
+        kernel(&facts).unwrap();
+    }
+    let (_, templates) = launcher.measure();
+    assert!(launcher.close().success());
+    templates.len()
+}
+
+#[test]
+fn a_template_for_everybody_is_noticed() {
+    assert_eq!(templates_of_two_domains(&[]), 2);
+    assert_eq!(templates_of_two_domains(&[Mutation::TrustDomain]), 1);
+}
+
 #[test]
 fn every_protection_that_is_left_out_is_noticed() {
     let data = tree::data();
@@ -164,8 +186,11 @@ fn every_protection_that_is_left_out_is_noticed() {
         sealed,
         "not steady"
     );
+    // Those that are about templates have tests of their own.
+    let of_templates = [Mutation::Reseed, Mutation::TrustDomain];
     let unnoticed: Vec<_> = Mutation::ALL
         .iter()
+        .filter(|mutation| !of_templates.contains(mutation))
         .filter(|mutation| {
             let seen = look(&mut launcher, &[**mutation], &other);
             println!("{}: {}", mutation.name(), difference(&seen, &sealed));

@@ -7,6 +7,7 @@ mod support;
 use std::path::Path;
 
 use glovebox_box::control::{BoxEnd, BoxFacts, FromLauncher, TemplateFacts};
+use rustix::process::Signal;
 use support::launcher::{
     Launcher, another_kernel, hang_up, kernel, order, run, run_as_agent, tell, template_spec,
 };
@@ -230,6 +231,94 @@ fn a_box_that_has_ended_is_refused_a_kernel_and_the_next_gets_one() {
     with_kernel(&mut launcher);
     let after = template(&mut launcher);
     assert_eq!((after.pid, after.ready), (before.pid, true));
+    assert!(launcher.close().success());
+}
+
+/// Signals everything in the box that it may, again and again, for as long as the box lives.
+const STORM: &str = "
+import os, sys
+if os.fork() == 0:
+    os.setsid()
+    os.closerange(0, 3)
+    while os.getppid() != 1: pass
+    while True:
+        try: os.kill(-1, int(sys.argv[1]))
+        except ProcessLookupError: pass
+";
+
+/// An agent that was taken over, or a workload that has the agent's id, may signal what comes into
+/// the box to make a kernel there.
+#[test]
+fn code_that_stops_or_kills_what_enters_its_box_harms_that_box_alone() {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let (other, its_kernel) = with_kernel(&mut launcher);
+    let before = template(&mut launcher);
+    for signal in [Signal::STOP, Signal::KILL] {
+        let (facts, _) = with_kernel(&mut launcher);
+        let signal = signal.as_raw().to_string();
+        let storm = ["/opt/python/bin/python3", "-c", STORM, &signal];
+        assert_eq!(run_as_agent(&facts, &storm).code, Some(0));
+        for _ in 0..2 {
+            // Whatever comes of it.
+            let _ = another_kernel(&facts);
+        }
+        launcher.remove(facts.sandbox);
+        assert_eq!(tell(&other, its_kernel, "print(1)"), "1\n");
+        let (facts, pid) = with_kernel(&mut launcher);
+        assert_eq!(tell(&facts, pid, "print(2)"), "2\n");
+        launcher.remove(facts.sandbox);
+    }
+    let after = template(&mut launcher);
+    assert_eq!((after.pid, after.ready), (before.pid, true));
+    assert!(launcher.close().success());
+}
+
+/// Bytes that the workload of a box has in memory; `None` where nobody counts them.
+fn used(launcher: &Launcher, facts: &BoxFacts) -> Option<u64> {
+    let pods = launcher.pod().bases.into_iter();
+    let pods = pods.filter_map(|base| fs_err::read_dir(base).ok());
+    let works = pods.flat_map(|pods| pods.flatten()).map(|pod| {
+        let folder = pod.path().join(facts.sandbox.to_string());
+        folder.join("work")
+    });
+    let files = works
+        .flat_map(|work| ["memory.usage_in_bytes", "memory.current"].map(|file| work.join(file)));
+    let mut texts = files.filter_map(|file| fs_err::read_to_string(file).ok());
+    texts.next()?.trim().parse().ok()
+}
+
+/// The kernel chooses among the processes of the group whom to kill, and with him all that have
+/// the same memory. A helper of the template is in the group while it makes a copy.
+#[test]
+fn a_box_whose_memory_has_run_out_does_not_take_the_template_along() {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let (other, _) = with_kernel(&mut launcher);
+    let before = template(&mut launcher);
+    let mut spec = template_spec();
+    let mib = 1024 * 1024;
+    spec.kind.limits.memory_bytes = 100 * mib;
+    let limit = spec.kind.limits.workload_memory_bytes();
+    let facts = launcher.create(spec).unwrap();
+    let mut pid = kernel(&facts).unwrap();
+    // Files, so that no process is to blame; then memory, to the last page.
+    let files = "for name in ('/tmp/a', '/dev/shm/a'): open(name, 'wb').write(bytes(45 << 20))";
+    assert_eq!(tell(&facts, pid, files), "");
+    for _ in 0..5 {
+        for _ in 0..10 {
+            let left = limit.saturating_sub(used(&launcher, &facts).unwrap_or(limit));
+            let hog =
+                format!("hog = globals().get('hog', []); hog.append(b'x' * ({left} // 4 * 3))");
+            tell(&facts, pid, &hog);
+        }
+        // A kernel is killed, the old or the new one.
+        pid = another_kernel(&facts).unwrap_or(pid);
+    }
+    launcher.remove(facts.sandbox);
+    assert_eq!(template(&mut launcher).pid, before.pid);
+    let pid = another_kernel(&other).unwrap();
+    assert_eq!(tell(&other, pid, "print(1)"), "1\n");
     assert!(launcher.close().success());
 }
 

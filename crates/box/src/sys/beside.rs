@@ -5,14 +5,17 @@
 //! memory itself, and not a copy of it; it goes where it has to, and makes the one copy there.
 
 use std::arch::asm;
+use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
-use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use std::time::{Duration, Instant};
 
-use rustix::event::Timespec;
-use rustix::process::Pid;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, pidfd_send_signal};
 
 use super::checked;
 use super::clone::CLONE_INTO_CGROUP;
@@ -65,9 +68,18 @@ pub(crate) fn shares_memory() -> bool {
     unsafe { libc::unshare(libc::CLONE_VM) != 0 }
 }
 
-/// Runs `work` in a helper: a process of its own with this one's memory. Comes back when it has
-/// ended and nobody else uses the memory any more, with its process id; it is still to be waited
-/// for. With `cgroup`, the helper begins in that control group (version 2 only).
+/// What a helper has left.
+#[derive(Debug)]
+pub(crate) struct Left {
+    /// The helper's process id. It has ended, and is still to be waited for.
+    pub(crate) helper: Pid,
+    /// The copy of this process, if one was made.
+    pub(crate) copy: Option<OwnedFd>,
+}
+
+/// Runs `work` in a helper: a process of its own with this one's memory and descriptors. Comes
+/// back when it has ended and nobody else uses the memory any more. What it has made is killed
+/// after `patience`.
 ///
 /// `work` may be cut short anywhere by a signal, and this process goes on with what it has done by
 /// then. So it must neither allocate memory nor take locks nor panic. All signals that can be
@@ -77,24 +89,76 @@ pub(crate) fn shares_memory() -> bool {
 /// What `clone3` says.
 pub(crate) fn beside<W: FnOnce(&Within<'_>) -> i32>(
     stack: &mut Stack,
-    cgroup: Option<BorrowedFd<'_>>,
+    patience: Duration,
     work: W,
-) -> io::Result<Pid> {
+) -> io::Result<Left> {
     let within = Within {
         stack_end: stack_pointer(),
+        helper: Cell::new(NONE),
+        copy: Cell::new(NONE),
         waiting: PhantomData,
     };
-    let made = helper(stack, cgroup, || work(&within));
-    // A helper may have been killed and have left one of its own, which still uses `within` and
-    // all that `work` has borrowed.
+    let mut work = Some(|| work(&within));
+    let mut pidfd = NONE;
+    let mut args = no_args();
+    args.flags = (libc::CLONE_VM | libc::CLONE_FILES | libc::CLONE_PIDFD) as u64;
+    args.pidfd = (&raw mut pidfd) as u64;
+    args.stack = stack.usable();
+    args.stack_size = STACK as u64;
+    // SAFETY: the stack is borrowed for the time of this call, so nobody else uses it. This call
+    // does not come back while anybody else uses the memory, and does nothing meanwhile but wait:
+    // `work` runs as if it were called here, on another stack, and all that it has borrowed
+    // outlives it.
+    let helper = unsafe { start(&mut args, &mut work) }?;
+    wait(pidfd, patience, &within);
     while shares_memory() {
-        let moment = Timespec {
-            tv_sec: 0,
-            tv_nsec: 200_000,
-        };
-        let _ = rustix::event::poll(&mut [], Some(&moment));
+        // The helper was killed, and has left its own.
+        within.kill();
+        pause();
     }
-    made
+    owned(pidfd);
+    owned(within.helper.get());
+    Ok(Left {
+        helper,
+        copy: owned(within.copy.get()),
+    })
+}
+
+/// Waits for the end of a helper. What it has made is killed when it takes longer.
+fn wait(pidfd: RawFd, patience: Duration, within: &Within<'_>) {
+    // SAFETY: the kernel has just made this descriptor, and it is closed after this.
+    let pidfd = unsafe { BorrowedFd::borrow_raw(pidfd) };
+    let deadline = Instant::now() + patience;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).unwrap_or_default();
+        let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
+        match rustix::event::poll(&mut fds, Some(&timeout)) {
+            Ok(0) => {
+                within.kill();
+                pause();
+            }
+            Err(Errno::INTR) => {}
+            _ => return,
+        }
+    }
+}
+
+fn pause() {
+    let moment = Timespec {
+        tv_sec: 0,
+        tv_nsec: 200_000,
+    };
+    // Being woken early only means looking again early.
+    let _ = rustix::event::poll(&mut [], Some(&moment));
+}
+
+/// No descriptor.
+const NONE: RawFd = -1;
+
+fn owned(number: RawFd) -> Option<OwnedFd> {
+    // SAFETY: the kernel has made this descriptor for us, and its number is given here once.
+    (number != NONE).then(|| unsafe { OwnedFd::from_raw_fd(number) })
 }
 
 /// Given to what runs in a helper.
@@ -102,17 +166,42 @@ pub(crate) fn beside<W: FnOnce(&Within<'_>) -> i32>(
 pub(crate) struct Within<'a> {
     /// Where the live part of the waiting process's stack ends.
     stack_end: usize,
+    /// The helper of the helper, once there is one. The kernel writes it before that one runs.
+    helper: Cell<RawFd>,
+    /// The copy, likewise.
+    copy: Cell<RawFd>,
     waiting: PhantomData<&'a ()>,
 }
 
 impl Within<'_> {
-    /// Runs `work` in a helper of this helper, as [`beside`] does. The process that has made the
-    /// first one waits for both.
+    /// Runs `work` in a helper of this helper, which does nothing until it has ended. It begins in
+    /// the control group `cgroup`, if one is given (version 2 only). Gives its process id; it is
+    /// still to be waited for.
     ///
     /// # Errors
     /// What `clone3` says.
-    pub(crate) fn beside<W: FnOnce() -> i32>(&self, stack: &mut Stack, work: W) -> io::Result<Pid> {
-        helper(stack, None, work)
+    pub(crate) fn beside<W: FnOnce() -> i32>(
+        &self,
+        stack: &mut Stack,
+        cgroup: Option<BorrowedFd<'_>>,
+        work: W,
+    ) -> io::Result<Pid> {
+        let mut args = no_args();
+        // The kernel passes over one that is made with CLONE_VFORK when memory has run out in its
+        // control group: with it, it would kill everybody with the same memory.
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_FILES | libc::CLONE_PIDFD;
+        args.flags = flags as u64;
+        args.pidfd = self.helper.as_ptr() as u64;
+        args.stack = stack.usable();
+        args.stack_size = STACK as u64;
+        if let Some(cgroup) = cgroup {
+            args.flags |= CLONE_INTO_CGROUP;
+            args.cgroup = u64::from(cgroup.as_raw_fd().cast_unsigned());
+        }
+        // SAFETY: the stack is borrowed for the time of the call, so nobody else uses it. With
+        // CLONE_VFORK this helper stands still until the other has ended; and when this one is
+        // killed meanwhile, the process that has made it waits for the other's end.
+        unsafe { start(&mut args, &mut Some(work)) }
     }
 
     /// Copies the process that waits. The copy runs `work` on its own stack, below everything
@@ -130,36 +219,32 @@ impl Within<'_> {
         work: W,
     ) -> io::Result<Pid> {
         let mut args = no_args();
-        args.flags = (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID) as u64;
+        let flags = libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::CLONE_PIDFD;
+        args.flags = flags as u64;
+        args.pidfd = self.copy.as_ptr() as u64;
         args.child_tid = thread.tid_address();
         let top = (self.stack_end - MARGIN) & !15;
         args.stack = (top - STACK) as u64;
         args.stack_size = STACK as u64;
         // SAFETY: without CLONE_VM the copy has all memory for itself. Its stack pointer is below
-        // everything that is live on the stack of the process that waits, which is in that very
-        // call and uses no more of it; what lies below belongs to calls to which the copy never
-        // comes back. `work` and what it has borrowed are in the copied memory too.
-        unsafe { start(&mut args, work) }
+        // everything that is live on the stack of the process that waits; what lies below that
+        // belongs to calls to which the copy never comes back. `work` and what it has borrowed
+        // are in the copied memory too.
+        unsafe { start(&mut args, &mut Some(work)) }
     }
-}
 
-fn helper<W: FnOnce() -> i32>(
-    stack: &mut Stack,
-    cgroup: Option<BorrowedFd<'_>>,
-    work: W,
-) -> io::Result<Pid> {
-    let mut args = no_args();
-    args.flags = (libc::CLONE_VM | libc::CLONE_VFORK) as u64;
-    args.stack = stack.usable();
-    args.stack_size = STACK as u64;
-    if let Some(cgroup) = cgroup {
-        args.flags |= CLONE_INTO_CGROUP;
-        args.cgroup = u64::from(cgroup.as_raw_fd().cast_unsigned());
+    /// Kills what was made, as far as it is there.
+    fn kill(&self) {
+        for made in [&self.helper, &self.copy] {
+            if made.get() != NONE {
+                // SAFETY: whoever is in here uses the same table of descriptors, and nobody
+                // closes these before the end.
+                let made = unsafe { BorrowedFd::borrow_raw(made.get()) };
+                // One that has ended is what we want.
+                let _ = pidfd_send_signal(made, Signal::KILL);
+            }
+        }
     }
-    // SAFETY: the stack is borrowed for the time of the call, so nobody else uses it. With
-    // CLONE_VFORK this thread stands still until the helper has ended, so that `work` runs as if
-    // it were called here, on another stack; its borrows outlive the call.
-    unsafe { start(&mut args, work) }
 }
 
 fn no_args() -> libc::clone_args {
@@ -172,13 +257,15 @@ fn no_args() -> libc::clone_args {
 /// Makes a process that runs `work` on the stack in `args`.
 ///
 /// # Safety
-/// The stack must be free for the new process, and if it shares this one's memory, this one must
-/// stand still until it has ended.
-unsafe fn start<W: FnOnce() -> i32>(args: &mut libc::clone_args, work: W) -> io::Result<Pid> {
-    let mut work = Some(work);
-    // SAFETY: `args` and `work` outlive the call; the new process finds `work` at the same
-    // address, whether it shares the memory or has a copy. The rest is the caller's.
-    let result = unsafe { clone_onto(args, run::<W>, (&raw mut work).cast()) };
+/// The stack must be free for the new process. If it shares this one's memory, `work` and all that
+/// it has borrowed must outlive it, and nobody else may use them meanwhile.
+unsafe fn start<W: FnOnce() -> i32>(
+    args: &mut libc::clone_args,
+    work: &mut Option<W>,
+) -> io::Result<Pid> {
+    // SAFETY: `args` outlives the call; the new process finds `work` at the same address, whether
+    // it shares the memory or has a copy. The rest is the caller's.
+    let result = unsafe { clone_onto(args, run::<W>, std::ptr::from_mut(work).cast()) };
     if result < 0 {
         return Err(io::Error::from_raw_os_error(
             i32::try_from(-result).unwrap_or(libc::EINVAL),

@@ -7,8 +7,8 @@
 //! template's memory while it waits:
 //!
 //! ```text
-//! template ── first helper: joins control groups and namespaces
-//!                └── second helper: is in the box's process namespace
+//! template ── first helper: joins the namespaces
+//!                └── second helper: is in the box's process namespace, joins control groups
 //!                       └── the copy: left to the box's agent when the helpers end
 //! ```
 //!
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, WaitOptions, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
 use rustix::thread::move_into_link_name_space;
 
 use super::copy::{Copy, LONGEST_ACCOUNT, SEALED};
@@ -34,8 +34,10 @@ use crate::sys::beside::{Stack, Within, beside, shares_memory};
 use crate::sys::signals::Mask;
 use crate::sys::thread_state::ThreadState;
 
-/// How long a copy may take to seal itself. It takes some milliseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the helpers may take, and how long a copy may take to seal itself: some milliseconds.
+/// Code of the box that may signal them could stop them; then they are killed, and the template
+/// goes on.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is made once for all copies.
 pub(super) struct Forge {
@@ -125,13 +127,16 @@ impl Forge {
         python.after_fork_here();
         drop(accounting);
         drop(descriptors);
-        let pid = sent.map_err(|(doing, error)| Refusal::once(format!("{doing}: {error}")))?;
-        match read_account(&account) {
-            Ok(text) if text == SEALED => Ok(pid),
-            Ok(text) if text.is_empty() => Err(Refusal::once("the copy ended while it was sealed")),
-            Ok(text) => Err(Refusal::once(String::from_utf8_lossy(&text))),
-            Err(error) => Err(Refusal::once(format!("waiting for the copy: {error}"))),
-        }
+        let sent = sent.map_err(|(doing, error)| Refusal::once(format!("{doing}: {error}")))?;
+        let why = match read_account(&account) {
+            Ok(text) if text == SEALED => return Ok(sent.pid),
+            Ok(text) if text.is_empty() => "the copy ended while it was sealed".into(),
+            Ok(text) => String::from_utf8_lossy(&text).into_owned(),
+            Err(error) => format!("waiting for the copy: {error}"),
+        };
+        // One that has ended is what we want.
+        let _ = pidfd_send_signal(&sent.copy, Signal::KILL);
+        Err(Refusal::once(why))
     }
 }
 
@@ -174,21 +179,39 @@ impl<'a> Place<'a> {
         })
     }
 
-    /// Joins everything but the view of control groups. Runs in a helper.
-    fn join(&self) -> Result<(), (&'static str, Errno)> {
-        for door in self.doors {
-            rustix::io::write(door, b"0")
-                .map_err(|error| ("joining the workload's control groups", error))?;
-        }
+    /// Joins the namespaces. What is made from then on is in the box's process namespace.
+    fn join_namespaces(&self) -> Result<(), Failure> {
         for (namespace, (_, kind)) in self.joined.iter().zip(JOINED) {
             move_into_link_name_space(namespace.as_fd(), Some(kind))
                 .map_err(|error| ("joining the box's namespaces", error))?;
         }
         Ok(())
     }
+
+    /// Goes through the doors to the workload's control groups, where there are doors.
+    fn join_groups(&self) -> Result<(), Failure> {
+        for door in self.doors {
+            rustix::io::write(door, b"0")
+                .map_err(|error| ("joining the workload's control groups", error))?;
+        }
+        Ok(())
+    }
 }
 
-/// Sends a copy in, which runs `copy`. Gives its process id in the box.
+/// What was being done when a helper was killed before it could say what came of it.
+const CUT_SHORT: &str = "waiting for the helpers that make the copy";
+
+/// What was being done in a helper, and the kernel's number.
+type Failure = (&'static str, Errno);
+
+/// A copy that is in the box.
+struct Sent {
+    /// Its process id there.
+    pid: Pid,
+    copy: OwnedFd,
+}
+
+/// Sends a copy in, which runs `copy`.
 ///
 /// What runs in the helpers must not allocate, see [`beside`]: it calls the kernel, and leaves
 /// what came of it in `outcome`.
@@ -197,43 +220,56 @@ fn send_in(
     place: &Place<'_>,
     thread: &ThreadState,
     copy: impl FnOnce() -> i32,
-) -> Result<Pid, (&'static str, io::Error)> {
+) -> Result<Sent, Failure> {
     let [first, second] = stacks;
-    let mut outcome = Err(("making the copy", Errno::INTR));
+    let mut outcome = Err((CUT_SHORT, Errno::INTR));
+    let failed = |error: &io::Error| Errno::from_io_error(error).unwrap_or(Errno::IO);
     let blocked = Mask::all().set();
-    let helper = beside(first, place.folder, |within| {
+    let left = beside(first, PATIENCE, |within| {
         outcome = place
-            .join()
-            .and_then(|()| inside(within, second, thread, copy));
+            .join_namespaces()
+            .and_then(|()| inside(within, second, place, thread, copy));
         0
     });
     let restored = Mask::none().set();
-    let helper = helper.map_err(|error| ("making a helper for the copy", error))?;
-    forget(helper);
+    let left = left.map_err(|error| ("making a helper for the copy", failed(&error)))?;
+    forget(left.helper);
     blocked
         .and(restored)
-        .map_err(|error| ("blocking signals", error))?;
-    outcome.map_err(|(doing, error)| (doing, error.into()))
+        .map_err(|error| ("blocking signals", failed(&error)))?;
+    match (outcome, left.copy) {
+        (Ok(pid), Some(copy)) => Ok(Sent { pid, copy }),
+        (Ok(_), None) => Err((CUT_SHORT, Errno::INTR)),
+        (Err(failure), copy) => {
+            if let Some(copy) = copy {
+                let _ = pidfd_send_signal(&copy, Signal::KILL);
+            }
+            Err(failure)
+        }
+    }
 }
 
 /// In the first helper: makes the second one, which makes the copy.
 fn inside(
     within: &Within<'_>,
     stack: &mut Stack,
+    place: &Place<'_>,
     thread: &ThreadState,
     copy: impl FnOnce() -> i32,
-) -> Result<Pid, (&'static str, Errno)> {
-    let errno = |error: &io::Error| Errno::from_io_error(error).unwrap_or(Errno::IO);
-    let mut made = Err(Errno::INTR);
-    let helper = within.beside(stack, || {
-        made = within.copy(thread, copy).map_err(|error| errno(&error));
-        0
-    });
-    match helper {
-        Ok(helper) => forget(helper),
-        Err(error) => return Err(("making a helper in the box", errno(&error))),
-    }
-    made.map_err(|error| ("making the copy", error))
+) -> Result<Pid, Failure> {
+    let failed = |error: &io::Error| Errno::from_io_error(error).unwrap_or(Errno::IO);
+    let mut made = Err((CUT_SHORT, Errno::INTR));
+    let helper = within
+        .beside(stack, place.folder, || {
+            made = place.join_groups().and_then(|()| {
+                let copied = within.copy(thread, copy);
+                copied.map_err(|error| ("making the copy", failed(&error)))
+            });
+            0
+        })
+        .map_err(|error| ("making a helper in the box", failed(&error)))?;
+    forget(helper);
+    made
 }
 
 /// Lets the kernel forget a helper that has ended.

@@ -139,9 +139,9 @@ impl Template {
     /// Asks for a kernel, without waiting. One at a time: the answer has to be there before the
     /// next order.
     ///
-    /// While it copies itself the template waits for helpers that are in the box already, so code
-    /// of a box that may signal them could stop it. Whoever waits for an answer too long ends the
-    /// box first, which ends the helpers; then the answer comes, as [`Answer::Refused`].
+    /// While it copies itself the template waits for helpers that are in the box already, and
+    /// gives them up after some seconds. Whoever waits for an answer longer than that ends the box
+    /// first: that ends whatever of the template's is in there.
     ///
     /// # Errors
     /// When the template takes no more; whatever `sendmsg` says.
