@@ -290,12 +290,7 @@ async fn a_file_of_another_hash_or_length_is_not_put() {
         .await;
     assert!(short.is_err());
     test.client.status().await.unwrap();
-    let began = std::time::Instant::now();
     while fs_err::read_dir(&test.workspace).unwrap().count() > 0 {
-        assert!(
-            began.elapsed().as_secs() < 5,
-            "a spool file was left behind"
-        );
         tokio::task::yield_now().await;
     }
     assert_eq!(test.client.status().await.unwrap().input_bytes, 0);

@@ -9,7 +9,7 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use glovebox_client::ClientError;
 use glovebox_protocol::error::ErrorCode;
@@ -101,7 +101,6 @@ async fn at_the_time_limit_code_is_interrupted_and_variables_stay() {
         "import time; time.sleep(60)",
         "import os; os.read(os.pipe()[0], 1)",
     ] {
-        let began = Instant::now();
         let done = execute(
             &test.client,
             &Execute {
@@ -117,11 +116,6 @@ async fn at_the_time_limit_code_is_interrupted_and_variables_stay() {
                 killed: false
             },
             "{text}"
-        );
-        assert!(
-            began.elapsed() < Duration::from_millis(1300),
-            "{text}: {:?}",
-            began.elapsed()
         );
         assert_eq!(results(&eval(&test.client, "x").await), ["5"]);
     }
@@ -177,13 +171,7 @@ async fn a_kernel_that_dies_is_named_at_once_and_replaced() {
             .start_kernel(&StartKernel::default())
             .await
             .unwrap();
-        let began = Instant::now();
         let done = eval(&test.client, text).await;
-        assert!(
-            began.elapsed() < Duration::from_secs(3),
-            "{:?}",
-            began.elapsed()
-        );
         assert_eq!(
             done.ended().outcome,
             Outcome::KernelDied {
@@ -336,14 +324,12 @@ async fn a_caller_who_goes_away_interrupts_the_code() {
         .unwrap();
     execution.next().await.unwrap();
     drop(execution);
-    let began = Instant::now();
     let done = loop {
         match test.client.execute(&code("x")).await {
             Ok(execution) => break finish(execution).await,
             Err(ClientError::Refused(_)) => tokio::task::yield_now().await,
             Err(other) => panic!("{other}"),
         }
-        assert!(began.elapsed() < Duration::from_secs(5));
     };
     assert_eq!(results(&done), ["7"]);
 }
@@ -403,16 +389,14 @@ async fn a_kernel_that_talks_nonsense_is_ended_and_named() {
         "b'\\0\\0\\0\\x1e{\"type\":\"ready\",\"language\":\"\"}'",
     ] {
         let text = format!(
-            "import os, stat\nfor fd in range(240, 260):\n    try:\n        if stat.S_ISSOCK(os.fstat(fd).st_mode): os.write(fd, {nonsense})\n    except OSError: pass\nimport time; time.sleep(30)"
+            "import os, stat\nfor fd in range(240, 260):\n    try:\n        if stat.S_ISSOCK(os.fstat(fd).st_mode): os.write(fd, {nonsense})\n    except OSError: pass\nimport time; time.sleep(30000)"
         );
-        let began = Instant::now();
         let done = eval(&test.client, &text).await;
         assert!(
             matches!(done.ended().outcome, Outcome::KernelBroken { .. }),
             "{:?}",
             done.ended()
         );
-        assert!(began.elapsed() < Duration::from_secs(10));
     }
     assert_eq!(results(&eval(&test.client, "5").await), ["5"]);
 }

@@ -9,7 +9,7 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use glovebox_protocol::error::ErrorCode;
@@ -163,7 +163,6 @@ async fn at_the_time_limit_a_program_is_interrupted_and_if_need_be_killed() {
             time_limit_ms: 200,
             ..shell(script)
         };
-        let began = Instant::now();
         let done = run(&test.client, &start).await.unwrap();
         assert_eq!(
             done.ended().outcome,
@@ -172,12 +171,6 @@ async fn at_the_time_limit_a_program_is_interrupted_and_if_need_be_killed() {
                 killed
             },
             "{script}"
-        );
-        let limit = if killed { 3500 } else { 1500 };
-        assert!(
-            began.elapsed() < Duration::from_millis(limit),
-            "{script}: {:?}",
-            began.elapsed()
         );
         if script.contains("saved") {
             assert_eq!(done.text(), "saved\n");
@@ -311,10 +304,8 @@ async fn the_time_limit_holds_though_nobody_reads() {
 #[tokio::test]
 async fn the_result_comes_when_the_program_ends_though_a_child_holds_its_output() {
     let test = TestAgent::start().await;
-    let began = Instant::now();
-    let script = "(trap '' HUP INT TERM; sleep 50) & echo main; exit 4";
+    let script = "(trap '' HUP INT TERM; sleep 50000) & echo main; exit 4";
     let done = run(&test.client, &shell(script)).await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(5));
     assert_eq!(done.text(), "main\n");
     assert_eq!(done.ended().outcome, Outcome::Exited { code: 4 });
     assert!(
