@@ -111,7 +111,10 @@ class Line:
     def hear(self, seconds):
         """Takes what comes until nothing comes for so long."""
         while not self.is_cut and select.select([self.socket], [], [], seconds)[0]:
-            packet, wires, _, _ = socket.recv_fds(self.socket, 65536, 8)
+            try:
+                packet, wires, _, _ = socket.recv_fds(self.socket, 65536, 8)
+            except OSError:  # cut with something unread
+                packet, wires = b"", []
             self.wires += wires
             self.kernels += b'"kernel"' in packet
             self.refusals += b'"no_kernel"' in packet
@@ -123,40 +126,59 @@ def reports(**seen):
     return "\n".join(map(json.dumps, lines)).encode()
 
 
-def ask_for_a_kernel(line):
-    """Asks once, as an agent does, and waits for the answer."""
-    line.hear(0.5)
-    line.say(WANTED)
-    before = line.kernels
-    end = time.monotonic() + 30
-    while line.kernels == before and not line.is_cut and time.monotonic() < end:
+def first_kernel(line):
+    """Takes the kernel that comes unasked, before which nothing may be asked for."""
+    end = time.monotonic() + 60
+    while not line.kernels and not line.refusals and not line.is_cut and time.monotonic() < end:
         line.hear(0.1)
+
+
+def one_more(line):
+    """Asks for a kernel as an agent does, and waits for the answer."""
+    before = line.kernels + line.refusals
+    line.say(WANTED)
+    end = time.monotonic() + 30
+    while line.kernels + line.refusals == before and not line.is_cut and time.monotonic() < end:
+        line.hear(0.01)
+    return line.kernels + line.refusals > before
+
+
+def ask_for_a_kernel(line):
+    first_kernel(line)
+    before = line.kernels
+    one_more(line)
     return reports(kernels=line.kernels - before, refusals=line.refusals)
 
 
-def flood(line):
-    """Asks for far more than there is to be had: words, nonsense, long packets, descriptors."""
+def greed(line):
+    """Asks for a kernel again as soon as the last one has come."""
+    first_kernel(line)
     began = time.monotonic()
     before = line.kernels
-    words = nonsense = long_packets = descriptors = 0
+    while time.monotonic() < began + 2 and one_more(line):
+        pass
+    took = time.monotonic() - began
+    return reports(kernels=line.kernels - before, milliseconds=int(took * 1000))
+
+
+def flood(line, kind):
+    """Says far more than there is to be said: words, nonsense, long packets, descriptors."""
+    first_kernel(line)
+    before = line.kernels
+    said = 0
     null = os.open("/dev/null", os.O_RDONLY)
-    for _ in range(300):
-        for _ in range(20):
-            words += line.say(WANTED)
-        nonsense += sum(map(line.say, NONSENSE))
-        long_packets += line.say(b"x" * 65536)
-        descriptors += line.say(WANTED, [null] * 16)
-        line.hear(0.005)
-    line.hear(0.5)
+    for _ in range(2000):
+        if kind == "words":
+            said += line.say(WANTED)
+        elif kind == "nonsense":
+            said += sum(map(line.say, NONSENSE))
+        elif kind == "long":
+            said += line.say(b"x" * 65536)
+        elif kind == "descriptors":
+            said += line.say(WANTED, [null] * 16)
+    line.hear(1)
     os.close(null)
-    return reports(
-        words=words,
-        nonsense=nonsense,
-        long_packets=long_packets,
-        descriptors=descriptors,
-        kernels=line.kernels - before,
-        milliseconds=int((time.monotonic() - began) * 1000),
-    )
+    return reports(said=said, kernels=line.kernels - before)
 
 
 def main():
@@ -185,8 +207,10 @@ def main():
                 answer(connection, what_is_open(opened, config))
             elif path == "/kernel":
                 answer(connection, ask_for_a_kernel(line))
-            elif path == "/flood":
-                answer(connection, flood(line))
+            elif path == "/greed":
+                answer(connection, greed(line))
+            elif path.startswith("/flood/"):
+                answer(connection, flood(line, path.split("/")[2]))
 
 
 main()

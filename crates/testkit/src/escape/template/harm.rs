@@ -1,31 +1,60 @@
 //! Z8: a kernel that kills, stops, traces, floods or exhausts harms its own sandbox alone.
 
 use anyhow::Result;
+use glovebox_protocol::process::Cancel;
 
 use crate::escape::lab::{Lab, Subject};
 use crate::escape::report::{Red, demand};
+use crate::escape::run::Ran;
 
-/// What is done in a kernel, as words of `hostile.py`, and what it reports when it has really been
-/// done.
-const ATTACKS: [(&[&str], &str); 14] = [
-    (&["kill-everything"], "control"),
-    (&["reach-every-number"], "reached"),
-    (&["bomb", "fork", "200"], "made"),
-    (&["bomb", "vfork", "200"], "made"),
-    (&["bomb", "thread", "200"], "made"),
-    (&["memory", "private", "512"], "control"),
-    (&["memory", "memfd", "512"], "control"),
-    (&["memory", "deleted", "512"], "control"),
-    (&["descriptors", "pipe", "4096"], "opened"),
-    (&["stop-all"], "control"),
-    (&["wait-for", "stubborn"], "control"),
-    (&["crash", "segv"], "control"),
-    (&["crash", "sigkill"], "control"),
-    (&["close-everything"], "control"),
+/// How an attack comes to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// By itself, or because it has killed itself.
+    OfItself,
+    /// When it has reported what it did and its kernel is killed for it.
+    Killed,
+    /// At its time limit.
+    AtLimit,
+}
+
+/// What is done in a kernel, as words of `hostile.py`; what it reports when it has really been
+/// done, or is about to be; and how it ends.
+const ATTACKS: [(&[&str], &str, End); 14] = [
+    (&["kill-everything"], "control", End::OfItself),
+    (&["reach-every-number"], "reached", End::OfItself),
+    (&["bomb", "fork", "200"], "made", End::Killed),
+    (&["bomb", "vfork", "200"], "made", End::Killed),
+    (&["bomb", "thread", "200"], "made", End::Killed),
+    (&["memory", "private", "512"], "control", End::OfItself),
+    (&["memory", "memfd", "512"], "control", End::OfItself),
+    (&["memory", "deleted", "512"], "control", End::OfItself),
+    (&["descriptors", "pipe", "4096"], "opened", End::Killed),
+    (&["stop-all"], "control", End::AtLimit),
+    (&["wait-for", "stubborn"], "control", End::AtLimit),
+    (&["crash", "segv"], "control", End::OfItself),
+    (&["crash", "sigkill"], "control", End::OfItself),
+    (&["close-everything"], "control", End::OfItself),
 ];
 
-/// How long one of them may go on.
-const TIME_LIMIT_MS: u64 = 3_000;
+/// The time limit of those that end at it, and of the others.
+const SHORT_MS: u64 = 4_000;
+const LONG_MS: u64 = 120_000;
+
+/// Does one attack to its end.
+async fn attack(subject: &Subject, words: &[&str], proof: &str, end: End) -> Result<Ran> {
+    let limit_ms = if end == End::AtLimit {
+        SHORT_MS
+    } else {
+        LONG_MS
+    };
+    let mut running = subject.attack_in_kernel(words, limit_ms).await?;
+    if end == End::Killed {
+        running.until(proof).await?;
+        subject.client.interrupt_kernel(Cancel::Kill).await?;
+    }
+    running.to_end().await
+}
 
 /// A sandbox beside the one that attacks, whose kernel remembers a word.
 struct Sibling(Subject);
@@ -57,10 +86,9 @@ pub async fn stays_in_its_sandbox(
     let mut reds = Vec::new();
     let sibling = Sibling::of(lab).await?;
     let before = template().await?;
-    for (words, proof) in ATTACKS {
+    for (words, proof, end) in ATTACKS {
         let subject = lab.subject(Lab::small_limits()).await?;
-        let running = subject.attack_in_kernel(words, TIME_LIMIT_MS).await?;
-        let ran = running.to_end().await?;
+        let ran = attack(&subject, words, proof, end).await?;
         let done = ran.observed(proof);
         demand(&mut reds, "Z8", done.is_ok(), || {
             format!("the control of {words:?} failed: {done:?}")
