@@ -4,7 +4,7 @@
 //! children, hands each exit to whoever asked for it, and lets orphans go. Outside a box it waits
 //! only for its own children by number, so that other parts of the same program keep theirs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -178,9 +178,9 @@ impl Reaper {
     }
 
     /// Own children that have not ended.
-    pub(crate) fn children(&self) -> u32 {
+    pub(crate) fn children(&self) -> HashSet<Pid> {
         self.children
-            .with(|children| u32::try_from(children.len()).unwrap_or(u32::MAX))
+            .with(|children| children.keys().copied().collect())
     }
 
     /// Calls `kill`, which kills everything, until nothing is left. `false` when `kill` says that

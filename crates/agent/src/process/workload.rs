@@ -9,7 +9,7 @@ use glovebox_protocol::limits::Limits;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::timeout;
 
-use super::proc::{Seen, processes};
+use super::proc::processes;
 use super::{Child, Exit, Launch, Launcher, OomCounter, Reaper};
 use crate::files::FileThreads;
 use crate::lock::Locked;
@@ -125,7 +125,7 @@ impl Workload {
         loop {
             // Whatever ends from here on changes `rounds` again.
             rounds.mark_unchanged();
-            let mut left = seen().await;
+            let mut left = processes().await;
             left.retain(|process| process.group == main || process.session == main);
             for process in &left {
                 killed.insert(process.pid);
@@ -151,10 +151,11 @@ impl Workload {
 
     /// Processes that are alive.
     pub(crate) async fn count(&self) -> u32 {
-        if !self.launcher.is_sealed() {
-            return self.reaper.children();
+        let mut alive = self.reaper.children();
+        if self.launcher.is_sealed() {
+            alive.extend(processes().await.iter().map(|process| process.pid));
         }
-        u32::try_from(seen().await.len()).unwrap_or(u32::MAX)
+        u32::try_from(alive.len()).unwrap_or(u32::MAX)
     }
 
     /// How often memory has run out so far.
@@ -194,10 +195,4 @@ impl Workload {
             limit_inodes: self.limits.workspace_inodes,
         })
     }
-}
-
-/// Every process but the agent. On a thread of its own, for the list may be long.
-async fn seen() -> Vec<Seen> {
-    let looking = tokio::task::spawn_blocking(processes);
-    looking.await.unwrap_or_default()
 }
