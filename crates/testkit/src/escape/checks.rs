@@ -9,13 +9,14 @@ use super::expectations;
 use super::report::{Red, demand};
 
 /// Every check of the groups that exist, by group letter and number.
-const GROUPS: [(char, u32); 6] = [
+const GROUPS: [(char, u32); 7] = [
     ('K', 25),
     ('F', 15),
     ('N', 11),
     ('R', 24),
     ('S', 11),
     ('A', 22),
+    ('Z', 9),
 ];
 
 /// Checks that need parts which are not built yet.
