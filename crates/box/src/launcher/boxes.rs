@@ -77,6 +77,8 @@ pub(super) struct Running {
     pub(super) waited: Duration,
     /// Whether its agent has said that a kernel takes code.
     pub(super) said_ready: bool,
+    /// How often its agent has said in vain what it had said already.
+    pub(super) repetitions: u32,
     /// How often a template has tried in vain.
     pub(super) attempts: u32,
     /// The template that its last kernel was copied from.

@@ -27,6 +27,9 @@ const SETUP_PATIENCE: Duration = Duration::from_secs(10);
 /// ask for as many as it can takes little from the others of its trust domain.
 const WISH_PAUSE: Duration = Duration::from_millis(100);
 
+/// How often an agent may say in vain what it has said already.
+const REPETITIONS: u32 = 64;
+
 /// What a box is made for.
 #[derive(Debug)]
 pub(super) struct Wanted {
@@ -155,6 +158,7 @@ impl Pod {
             wished: None,
             waited: Duration::ZERO,
             said_ready: false,
+            repetitions: 0,
             attempts: 0,
             template: None,
             facts: BoxFacts {
@@ -292,7 +296,7 @@ impl Pod {
             Heard::Word(FromAgent::KernelWanted) => self.wish(key),
             Heard::Word(FromAgent::KernelReady) => {
                 if std::mem::replace(&mut running.said_ready, true) {
-                    self.agent_broke_the_rules(key, "word of its first kernel twice");
+                    self.agent_repeats_itself(key);
                 } else {
                     self.kernel_is_ready(key);
                 }
@@ -312,13 +316,23 @@ impl Pod {
         }
     }
 
+    /// An agent has said what it need not say. That is passed over, but not for ever.
+    fn agent_repeats_itself(&mut self, key: BoxKey) {
+        if let Some(running) = self.boxes.running(key) {
+            running.repetitions += 1;
+            if running.repetitions > REPETITIONS {
+                self.agent_broke_the_rules(key, "the same again and again");
+            }
+        }
+    }
+
     /// A box wants a kernel of a template.
     fn wish(&mut self, key: BoxKey) {
         let Some(running) = self.boxes.running(key) else {
             return;
         };
         if running.wish != Wish::None {
-            return self.agent_broke_the_rules(key, "a second wish before the first was answered");
+            return self.agent_repeats_itself(key);
         }
         let now = Instant::now();
         let next = running.wished.map(|last| last + WISH_PAUSE);
