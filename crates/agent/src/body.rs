@@ -78,13 +78,28 @@ impl SignedBody {
         if self.length() > limit {
             return Err(ApiError::body_too_large(limit));
         }
-        let batch = self.batch(usize::MAX).await?;
-        let body = match <[Bytes; 1]>::try_from(batch) {
-            Ok([only]) => only,
-            Err(chunks) => chunks.concat().into(),
+        let length = usize::try_from(self.length()).map_err(|_| ApiError::body_too_large(limit))?;
+        let mut first = self.batch(1).await?;
+        let body = match first.pop() {
+            Some(only) if only.len() == length => only,
+            first => self.gather(first, length).await?,
         };
         self.check(BodyDigest::of(&body))?;
         Ok(body)
+    }
+
+    /// The body in one piece of just its size: a long one fits into the agent's memory no more
+    /// often than it has to.
+    async fn gather(&mut self, first: Option<Bytes>, length: usize) -> Result<Bytes, ApiError> {
+        let mut body = Vec::with_capacity(length);
+        body.extend_from_slice(&first.unwrap_or_default());
+        loop {
+            let more = self.batch(1).await?;
+            if more.is_empty() {
+                return Ok(body.into());
+            }
+            more.iter().for_each(|chunk| body.extend_from_slice(chunk));
+        }
     }
 
     /// The document that it is, verified before it is parsed.

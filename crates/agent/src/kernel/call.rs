@@ -36,6 +36,7 @@ impl Call<'_> {
         &self,
         kernel: &mut Live,
         late: &mut Late,
+        code: String,
         pipes: std::io::Result<CallPipes>,
     ) -> (Outcome, Vec<Note>) {
         let Ok(pipes) = pipes else {
@@ -48,7 +49,7 @@ impl Call<'_> {
         let over_time = OverTime::default();
         let child = kernel.child.clone();
         let mut alarm = kernel.alarm.take().unwrap_or_else(Alarm::new);
-        let conversation = Conversation::new(self, pipes);
+        let conversation = Conversation::new(self, code, pipes);
         let end = tokio::select! {
             biased;
             // First: a flood of messages would use up each turn before the clock is looked at.

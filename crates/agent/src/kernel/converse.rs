@@ -13,7 +13,7 @@ use super::late::Late;
 use super::live::{KernelEnd, Live, end_of};
 use super::message::{FromKernel, Status, count};
 use super::pipes::{CallPipes, which_have_more};
-use super::wire::WireFault;
+use super::wire::{WireFault, frame};
 use crate::process::{KERNEL_GRACE, Pipe, Taken};
 
 /// Messages that are taken before others get their turn.
@@ -48,6 +48,7 @@ struct ExecuteFrame<'a> {
 /// What is known of a call while it runs.
 pub(super) struct Conversation<'a> {
     call: &'a Call<'a>,
+    code: String,
     pipes: CallPipes,
     last_error: Option<String>,
     /// Up to which reading of the socket the pipes were emptied.
@@ -55,9 +56,10 @@ pub(super) struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    pub(super) const fn new(call: &'a Call<'a>, pipes: CallPipes) -> Self {
+    pub(super) const fn new(call: &'a Call<'a>, code: String, pipes: CallPipes) -> Self {
         Self {
             call,
+            code,
             pipes,
             last_error: None,
             emptied_at: None,
@@ -84,11 +86,13 @@ impl<'a> Conversation<'a> {
 
     async fn send(&mut self, kernel: &mut Live) {
         let request = self.call.request;
-        let frame = ExecuteFrame {
+        let frame = frame(&ExecuteFrame {
             id: request.execution,
-            code: &request.code,
+            code: &self.code,
             silent: request.silent,
-        };
+        });
+        // It may be long, and the call too.
+        self.code = String::new();
         let mut ended = kernel.ended.clone();
         let theirs = self.pipes.theirs.as_ref().map_or(&[][..], |pair| pair);
         tokio::select! {
@@ -144,6 +148,7 @@ impl<'a> Conversation<'a> {
 
     /// What the kernel had said and nobody had read when it ended.
     async fn last_words(&mut self, kernel: &mut Live, late: &Late, end: KernelEnd) -> CallEnd {
+        self.empty_pipes().await;
         let mut left = kernel.wire.bytes_here();
         while let Ok(Some(message)) = kernel.wire.next_here(&mut left) {
             if let Some(end) = self.take(kernel, late, message).await {

@@ -24,7 +24,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Runs the code. `turn` and `claim` are given back before the caller hears of the end.
-    pub(super) async fn finish(self, turn: OwnedMutexGuard<()>, claim: Claim) {
+    pub(super) async fn finish(mut self, turn: OwnedMutexGuard<()>, claim: Claim) {
         let execution = self.request.execution;
         let began = Instant::now();
         let mut seat = match self.host.seat.try_lock() {
@@ -37,7 +37,8 @@ impl Run {
         let last = match self.prepare(&mut seat).await {
             Ok(()) => {
                 let began = Instant::now();
-                let (outcome, notes) = self.call(&mut seat).await;
+                let code = std::mem::take(&mut self.request.code);
+                let (outcome, notes) = self.call(&mut seat, code).await;
                 EventBody::ExecutionEnded(Ended {
                     execution,
                     outcome,
@@ -82,7 +83,7 @@ impl Run {
         Ok(())
     }
 
-    async fn call(&self, seat: &mut Seat) -> (Outcome, Vec<Note>) {
+    async fn call(&self, seat: &mut Seat, code: String) -> (Outcome, Vec<Note>) {
         let host = &self.host;
         let asked = host.facts.with(|facts| {
             facts.state = KernelState::Busy;
@@ -106,7 +107,7 @@ impl Run {
                 interrupted: &host.interrupted,
                 began: Instant::now(),
             };
-            call.run(kernel, late, host.pipes.take()).await
+            call.run(kernel, late, code, host.pipes.take()).await
         } else {
             // Interrupted while the kernel was still starting.
             let killed = asked == Asked::Kill;

@@ -182,20 +182,20 @@ impl Wire {
         }
     }
 
-    /// Sends code to run, with the descriptors that its output goes to beside the first byte.
+    /// Sends code to run, as a [`frame`], with the descriptors that its output goes to beside the
+    /// first byte.
     pub(crate) async fn send_execute(
         &mut self,
-        document: &impl Serialize,
+        frame: &[u8],
         descriptors: &[OwnedFd],
     ) -> std::io::Result<()> {
         let unsent = std::mem::take(&mut self.unsent);
         self.stream.write_all(&unsent).await?;
-        let frame = frame(document);
         let descriptors: Vec<_> = descriptors.iter().map(OwnedFd::as_fd).collect();
         let sent = self
             .stream
             .async_io(Interest::WRITABLE, || {
-                send_first(&self.stream, &frame, &descriptors)
+                send_first(&self.stream, frame, &descriptors)
             })
             .await?;
         self.stream.write_all(&frame[sent..]).await
@@ -238,7 +238,7 @@ fn send_first(
 }
 
 /// A document behind its length.
-fn frame(document: &impl Serialize) -> Vec<u8> {
+pub(crate) fn frame(document: &impl Serialize) -> Vec<u8> {
     let mut frame = vec![0; HEADER];
     // Only a map with keys that are no strings could fail, and none is ever sent.
     let _ = serde_json::to_writer(&mut frame, document);
