@@ -21,7 +21,7 @@ use glovebox_testkit::escape::attacks::{files, host, limits, memory, processes, 
 use glovebox_testkit::escape::batch::{self, Position};
 use glovebox_testkit::escape::template::identity;
 use glovebox_testkit::escape::{Lab, Red, posture, report, siblings};
-use glovebox_testkit::{cargo_target, program, repository, test_data};
+use glovebox_testkit::{cargo_target, program, programs, repository, test_data};
 use tempfile::TempDir;
 
 use crate::lab::{self, Embedded};
@@ -220,7 +220,9 @@ fn mutable_programs() -> Result<PathBuf> {
     let built = target.join(profile);
     let library = Command::new(repository().join("scripts/template-library"))
         .arg(&built)
-        .args(["--features", "mutations"])
+        .args(["--features", "mutations", "--target-dir"])
+        // Where what it is made of has been built already.
+        .arg(programs()?.join("template-library"))
         .status()
         .context("building the library that can leave something out")?;
     ensure!(
