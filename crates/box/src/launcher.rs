@@ -15,7 +15,7 @@ mod kernels;
 mod line;
 pub(crate) mod machine;
 mod making;
-mod outer;
+pub(crate) mod outer;
 mod pod;
 mod pools;
 mod removing;

@@ -170,7 +170,7 @@ fn prepare_rest(
 }
 
 /// As root, the host ids of the pod's first id; an ordinary user is that id already.
-fn pod_owner(ids: &PodIds) -> Result<Option<(Uid, Gid)>, Fault> {
+pub(crate) fn pod_owner(ids: &PodIds) -> Result<Option<(Uid, Gid)>, Fault> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }

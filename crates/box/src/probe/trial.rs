@@ -2,21 +2,28 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use glovebox_protocol::class::ResourceClass;
+use glovebox_protocol::limits::Limits;
+use rustix::fs::{Gid, Uid};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde::{Deserialize, Serialize};
 
-use crate::cgroup::layout::{Layout, Version};
+use crate::cgroup::CgroupError;
+use crate::cgroup::group::BoxGroups;
+use crate::cgroup::layout::Layout;
 use crate::cgroup::pod::{Missing, PodGroups};
 use crate::control::Fault;
 use crate::create::mounts::cut_off;
 use crate::create::process::{host_pid, wait_for_exit};
+use crate::fault::chain;
 use crate::ids::pod::PodIds;
 use crate::launcher::machine::Machine;
+use crate::launcher::outer::pod_owner;
 use crate::mutation::Omissions;
 use crate::policy::landlock::restrict_workload;
 use crate::policy::seccomp::Filters;
@@ -31,6 +38,8 @@ pub enum What {
     Namespaces,
     /// Changing mounts in them.
     Mounts,
+    /// Making the control groups of a box, and starting a process in one.
+    Groups,
     /// A file system in memory with limits.
     Tmpfs,
     /// An overlay of folders.
@@ -45,9 +54,10 @@ pub enum What {
 
 impl What {
     /// All of them, in the order in which they are tried.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Namespaces,
         Self::Mounts,
+        Self::Groups,
         Self::Tmpfs,
         Self::Overlay,
         Self::Proc,
@@ -116,6 +126,8 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = OsString>) -> std::process
 fn try_all(root_range_start: u32, data: Option<&Path>) -> Trials {
     let machine = Machine::ask();
     let ids = PodIds::decide(root_range_start);
+    let owner = ids.as_ref().ok().and_then(|ids| pod_owner(ids).ok());
+    let (groups, pod) = try_groups(owner.flatten());
     let mut trials = Trials {
         uid: rustix::process::geteuid().as_raw(),
         gid: rustix::process::getegid().as_raw(),
@@ -123,12 +135,12 @@ fn try_all(root_range_start: u32, data: Option<&Path>) -> Trials {
         landlock_abi: machine.landlock_abi,
         two_ids: ids.as_ref().is_ok_and(PodIds::has_range),
         ids_fault: None,
-        groups: try_groups(),
+        groups,
         steps: Vec::new(),
     };
     match ids {
         Ok(ids) => {
-            trials.steps = try_steps(&ids, data).unwrap_or_else(|fault| {
+            trials.steps = try_steps(&ids, data, &pod).unwrap_or_else(|fault| {
                 vec![Trial {
                     what: What::Namespaces,
                     error: Some(fault.to_string()),
@@ -137,13 +149,26 @@ fn try_all(root_range_start: u32, data: Option<&Path>) -> Trials {
         }
         Err(fault) => trials.ids_fault = Some(fault.cause),
     }
+    let entered = trials.steps.iter().find(|trial| trial.what == What::Groups);
+    if let Some(error) = entered.and_then(|trial| trial.error.as_ref()) {
+        let cause = format!("no process can be started in a control group of a box: {error}");
+        trials.groups.missing.extend(named(Missing::all(&cause)));
+    }
+    if let Err(error) = pod.remove() {
+        let cause = format!("they cannot be taken away again: {}", chain(&error));
+        trials.groups.missing.extend(named(Missing::all(&cause)));
+    }
     trials
 }
 
-fn try_groups() -> GroupTrial {
-    let nothing = |cause: &str| GroupTrial {
-        version: 0,
-        missing: named(Missing::all(cause)),
+/// Makes the groups of a pod, which are to be taken away again.
+fn try_groups(owner: Option<(Uid, Gid)>) -> (GroupTrial, PodGroups) {
+    let nothing = |cause: &str| {
+        let trial = GroupTrial {
+            version: 0,
+            missing: named(Missing::all(cause)),
+        };
+        (trial, PodGroups::none())
     };
     let layout = match Layout::of_this_machine(rustix::process::geteuid().as_raw()) {
         Ok(Some(layout)) => layout,
@@ -151,17 +176,12 @@ fn try_groups() -> GroupTrial {
         Err(error) => return nothing(&error.to_string()),
     };
     let name = format!("try-{}", std::process::id());
-    let (pod, mut missing) = PodGroups::make(&layout, &name, None);
-    if let Err(error) = pod.remove() {
-        missing.extend(Missing::all(&error.to_string()));
-    }
-    GroupTrial {
-        version: match layout.version {
-            Version::One => 1,
-            Version::Two => 2,
-        },
+    let (pod, missing) = PodGroups::make(&layout, &name, owner);
+    let trial = GroupTrial {
+        version: layout.version.number(),
         missing: named(missing),
-    }
+    };
+    (trial, pod)
 }
 
 fn named(missing: Vec<Missing>) -> Vec<(Weakness, String)> {
@@ -172,8 +192,11 @@ fn named(missing: Vec<Missing>) -> Vec<(Weakness, String)> {
 }
 
 /// Clones the throwaway process and collects what it found.
-fn try_steps(ids: &PodIds, data: Option<&Path>) -> Result<Vec<Trial>, Fault> {
+fn try_steps(ids: &PodIds, data: Option<&Path>, pod: &PodGroups) -> Result<Vec<Trial>, Fault> {
     let doing = "making a throwaway process in namespaces of its own";
+    let own_group = pod
+        .launcher()
+        .map_err(|error| Fault::failed(doing, chain(&error)))?;
     let failed = |error: Errno| Fault::failed(doing, error);
     let one_thread = SingleThread::verify().map_err(|error| Fault::failed(doing, error))?;
     let (release_in, release_out) = pipe_with(PipeFlags::CLOEXEC).map_err(failed)?;
@@ -187,9 +210,12 @@ fn try_steps(ids: &PodIds, data: Option<&Path>) -> Result<Vec<Trial>, Fault> {
         | libc::CLONE_NEWNET
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS;
-    let process = clone_process(&one_thread, flags, None, || {
+    let own_group = own_group.as_ref().map(AsFd::as_fd);
+    let process = clone_process(&one_thread, flags, own_group, || {
         drop(outside.take());
-        try_inside(&release_in, &found_in, over_data)
+        try_inside(&release_in, &found_in, over_data, || {
+            enter_group(pod, &one_thread)
+        })
     })
     .map_err(|error| Fault::failed(doing, error))?;
     drop(found_in);
@@ -217,7 +243,12 @@ fn try_steps(ids: &PodIds, data: Option<&Path>) -> Result<Vec<Trial>, Fault> {
 }
 
 /// Writes one byte per trial: 0, or the kernel's error number.
-fn try_inside(release: &OwnedFd, found: &OwnedFd, over_data: bool) -> i32 {
+fn try_inside(
+    release: &OwnedFd,
+    found: &OwnedFd,
+    over_data: bool,
+    enter_group: impl FnOnce() -> Result<(), Errno>,
+) -> i32 {
     let mut byte = [0];
     if !matches!(rustix::io::read(release, &mut byte), Ok(1)) {
         return 1;
@@ -233,6 +264,8 @@ fn try_inside(release: &OwnedFd, found: &OwnedFd, over_data: bool) -> i32 {
     if !tell(crate::launcher::inner::become_first_id()) || !tell(cut_off()) {
         return 0;
     }
+    // Before the steps after which files of the host cannot be written any more.
+    tell(enter_group());
     let tmpfs = mount(
         c"glovebox",
         c"/tmp",
@@ -257,6 +290,22 @@ fn try_inside(release: &OwnedFd, found: &OwnedFd, over_data: bool) -> i32 {
         .and_then(|filters| filters.load_answers(&Omissions::of_this_program()));
     tell(filters.map_err(|_| Errno::INVAL));
     0
+}
+
+/// Makes groups as for a box, and starts a process in them. They are taken away with the pod's.
+fn enter_group(pod: &PodGroups, one_thread: &SingleThread) -> Result<(), Errno> {
+    let in_groups = |error: CgroupError| match error {
+        CgroupError::File { source, .. } => Errno::from_io_error(&source).unwrap_or(Errno::IO),
+        _ => Errno::BUSY,
+    };
+    let limits = Limits::of(ResourceClass::Small);
+    let groups =
+        BoxGroups::make(pod, "box", &limits, 1, &Omissions::default()).map_err(in_groups)?;
+    let group = groups.clone_target().map_err(in_groups)?;
+    let group = group.as_ref().map(AsFd::as_fd);
+    let process = clone_process(one_thread, 0, group, || 0)
+        .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    wait_for_exit(&process).map_err(|_| Errno::TIMEDOUT)
 }
 
 /// An overlay over the working folder, if that is the data folder: not every file system can be

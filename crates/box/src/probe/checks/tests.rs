@@ -1,9 +1,10 @@
 use super::*;
 use crate::probe::trial::{GroupTrial, Trial};
 
-const EVERYTHING: [What; 7] = [
+const EVERYTHING: [What; 8] = [
     What::Namespaces,
     What::Mounts,
+    What::Groups,
     What::Tmpfs,
     What::Overlay,
     What::Proc,
