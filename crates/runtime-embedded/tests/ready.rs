@@ -91,7 +91,7 @@ async fn subject() -> Subject {
         runtime,
         kind,
     } = Stage::start(Start::Template).await;
-    keep_ready(&runtime, &kind, 3).await;
+    keep_ready(&runtime, &kind, 1).await;
     subject.finished_by(async move || {
         let runtime = Arc::into_inner(runtime).unwrap();
         runtime.shut_down().await.unwrap();

@@ -8,7 +8,7 @@ use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::event::{Ended, EventBody};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{ExecutionId, InstallationId, SandboxId};
-use glovebox_protocol::kernel::Execute;
+use glovebox_protocol::kernel::{Execute, StartKernel};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::process::{Argument, StartProcess, Stdin};
 use glovebox_protocol::sign::SigningKey;
@@ -115,6 +115,7 @@ impl Subject {
         Guest {
             id,
             client: self.client(id, Arc::clone(&self.key)),
+            start: self.start,
             python: self.python.clone(),
             runtime: Arc::clone(&self.runtime),
         }
@@ -139,6 +140,7 @@ impl Subject {
 pub struct Guest {
     pub id: SandboxId,
     pub client: AgentClient,
+    start: Start,
     python: Argument,
     runtime: Arc<dyn Runtime>,
 }
@@ -188,6 +190,19 @@ impl Guest {
 
     pub async fn execute_as(&self, cell: &Execute) -> Ran {
         Ran::of(self.client.execute(cell).await.unwrap()).await
+    }
+
+    /// How many processes there are while nobody uses the sandbox: a kernel that comes from a
+    /// template comes unasked, and is there when this returns.
+    pub async fn processes_at_rest(&self) -> u32 {
+        match self.start {
+            Start::Fresh => 0,
+            Start::Template => {
+                let start = StartKernel::default();
+                self.client.start_kernel(&start).await.unwrap();
+                1
+            }
+        }
     }
 
     pub async fn put(&self, file: &str, content: &[u8]) {
