@@ -23,7 +23,9 @@ pub(crate) struct Alone {
 pub(crate) async fn alone(test: impl AsyncFnOnce(&Alone)) {
     let options = crate::support::options();
     let folders = [options.data.join("layers"), options.run.clone()];
-    fs_err::create_dir_all(&folders[1]).unwrap();
+    // What the first launcher on a machine makes for all that follow, it leaves there.
+    let first = EmbeddedRuntime::start(options.clone()).await.unwrap();
+    first.shut_down().await.unwrap();
     let before = Machine::look(&folders.each_ref().map(std::path::PathBuf::as_path));
 
     let installation = options.installation;
