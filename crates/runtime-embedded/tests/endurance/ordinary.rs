@@ -18,23 +18,23 @@ const PROGRAMS: [&str; 4] = [
     "libglovebox_template.so",
 ];
 
-#[test]
-fn the_same_by_a_user_with_subordinate_ids_leaves_the_host_as_it_was() {
+#[tokio::test]
+async fn the_same_by_a_user_with_subordinate_ids_leaves_the_host_as_it_was() {
     if user::is_root() {
-        run_all_as(&user::with_range());
+        run_all_as(&user::with_range()).await;
     }
 }
 
-#[test]
-fn the_same_by_a_user_without_subordinate_ids_leaves_the_host_as_it_was() {
+#[tokio::test]
+async fn the_same_by_a_user_without_subordinate_ids_leaves_the_host_as_it_was() {
     if let Some(user) = user::without_range()
         && user::is_root()
     {
-        run_all_as(&user);
+        run_all_as(&user).await;
     }
 }
 
-fn run_all_as(user: &Account) {
+async fn run_all_as(user: &Account) {
     let place = tempfile::tempdir().unwrap();
     let me = copies_for_all(place.path());
     // The user cannot set up what root's boxes stand on.
@@ -54,7 +54,7 @@ fn run_all_as(user: &Account) {
         "{said}{}",
         String::from_utf8_lossy(&ran.stderr)
     );
-    before.assert_unchanged(&[&layers]);
+    before.assert_unchanged(&[&layers]).await;
 }
 
 /// This program and those that it starts, where every user can run them: the folder that they were
