@@ -336,7 +336,8 @@ impl Pod {
         }
         let now = Instant::now();
         let next = running.wished.map(|last| last + WISH_PAUSE);
-        running.wished = Some(now);
+        // From when it is looked at, not from when it was said: or every second one came at once.
+        running.wished = next.max(Some(now));
         if running.kind.start == Start::Fresh {
             let reason = "this sandbox is to start its kernels itself".to_owned();
             self.refuse_kernel(key, reason);
