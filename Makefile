@@ -55,6 +55,11 @@ soak: test-build ## Run every test at its full counts; takes hours
 	GLOVEBOX_SOAK=1 cargo nextest run --locked --workspace --profile soak
 	@GLOVEBOX_KERNEL_CALLS=10000 scripts/python-tests "$(GLOVEBOX_TEST_DATA)"
 
+.PHONY: test-vm
+test-vm: test-build ## Run what depends on control groups in a virtual machine that has version 2 only
+	@scripts/need vm
+	scripts/vm "$(DEBUG)" "$(GLOVEBOX_TEST_DATA)"
+
 # Programs first, then the tree that boxes stand on, once: tests that start boxes find both.
 .PHONY: test-build
 test-build:
@@ -92,7 +97,7 @@ check-docs:
 check-python:
 	@scripts/need ruff
 	"$(TOOLS)/python/bin/ruff" check --no-cache .
-	bash -n .ci/run scripts/*
+	for script in .ci/run scripts/*; do bash -n "$$script"; done
 
 # The advisory check of cargo-deny fetches its database and so is not part of this: whoever has
 # a way out runs `cargo deny check advisories`.
