@@ -79,7 +79,7 @@ impl Seal<'_> {
         rustix::process::umask(Mode::from_raw_mode(0o022));
         rustix::process::chdir(self.cwd).in_step("entering the working folder")?;
         if !omissions.omits(Mutation::Capabilities) {
-            give_up_capabilities()?;
+            give_up_capabilities(omissions)?;
         }
         if !omissions.omits(Mutation::ResourceLimits) {
             self.limit_resources()?;
@@ -132,13 +132,14 @@ impl Seal<'_> {
 }
 
 /// Drops every capability from every set, and looks that none is left.
-fn give_up_capabilities() -> Result<(), SealError> {
+fn give_up_capabilities(omissions: &Omissions) -> Result<(), SealError> {
     let doing = "giving up capabilities";
     let none = CapabilitySet::empty();
     clear_ambient_capability_set().in_step(doing)?;
-    let bounded = any(capability_is_in_bounding_set)?;
-    if bounded {
-        // Only where nobody has emptied it before: in a container of an engine.
+    let keeps_bounding = omissions.omits(Mutation::BoundingSet);
+    if !keeps_bounding && any(capability_is_in_bounding_set)? {
+        // Only where nobody has emptied it before: in a copy of a template, which has just come
+        // into the box, and in a container of an engine.
         empty_bounding_set().in_step(doing)?;
     }
     set_capabilities(
@@ -161,7 +162,7 @@ fn give_up_capabilities() -> Result<(), SealError> {
             what: "an ambient capability",
         });
     }
-    if any(capability_is_in_bounding_set)? {
+    if !keeps_bounding && any(capability_is_in_bounding_set)? {
         return Err(SealError::NotGivenUp {
             what: "a capability of the bounding set",
         });
