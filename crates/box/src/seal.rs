@@ -138,8 +138,7 @@ fn give_up_capabilities(omissions: &Omissions) -> Result<(), SealError> {
     clear_ambient_capability_set().in_step(doing)?;
     let keeps_bounding = omissions.omits(Mutation::BoundingSet);
     if !keeps_bounding && any(capability_is_in_bounding_set)? {
-        // Only where nobody has emptied it before: in a copy of a template, which has just come
-        // into the box, and in a container of an engine.
+        // Only where nobody has emptied it before: in a container of an engine.
         empty_bounding_set().in_step(doing)?;
     }
     set_capabilities(
