@@ -130,7 +130,7 @@ fn build_root(plan: &Plan, reporter: &mut Reporter) -> Result<(), Failed> {
     mounts::shared_memory(limits, agent, omissions).step(Step::SharedMemory)?;
     reporter.done(Step::SharedMemory);
     if !omissions.omits(Mutation::UserCounts) {
-        // Through the host's /proc; the box's shows no such file.
+        // While the host's /proc is there; the box's shows no such file.
         counts::limit_box().step(Step::Counts)?;
     }
     reporter.done(Step::Counts);
