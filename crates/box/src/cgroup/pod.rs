@@ -231,12 +231,9 @@ fn make_tree(
     owner: Option<(Uid, Gid)>,
 ) -> Result<PodTree, CgroupError> {
     let parent = tree.base.parent().unwrap_or(&tree.mount);
-    if version == Version::Two && parent != tree.mount {
-        make_room(parent)?;
-    }
     let controllers = usable(version, tree, parent)?;
     if version == Version::Two {
-        enable(parent, &controllers)?;
+        open_up(parent, parent != tree.mount, &controllers)?;
     }
     match files::make_folder(&tree.base) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
@@ -305,6 +302,22 @@ fn fill(
         }
     }
     Ok(())
+}
+
+/// Lets the groups below the parent of all pods have controllers, which the processes of a scope
+/// have to make room for. One that is born there between the two is moved in the next attempt.
+fn open_up(parent: &Path, is_scope: bool, controllers: &[Controller]) -> Result<(), CgroupError> {
+    for _ in 1..MAKE_ATTEMPTS {
+        if is_scope {
+            make_room(parent)?;
+        }
+        match enable(parent, controllers) {
+            Err(CgroupError::File { source, .. })
+                if is_scope && Errno::from_io_error(&source) == Some(Errno::BUSY) => {}
+            other => return other,
+        }
+    }
+    enable(parent, controllers)
 }
 
 /// On version 2 a group with controllers below may hold no process itself: moves those of our
