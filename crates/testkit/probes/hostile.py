@@ -242,6 +242,16 @@ def flood(kind, bound_mib):
 
 
 @attack
+def flood_both(bound_mib):
+    """Writes to both streams what nobody wants."""
+    say("control", "running")
+    block = b"z" * 65535 + b"\n"
+    for _ in range(int(bound_mib) * 8):
+        os.write(1, block)
+        os.write(2, block)
+
+
+@attack
 def crash(how):
     say("control", "running")
     if how == "segv":

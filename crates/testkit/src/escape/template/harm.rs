@@ -20,7 +20,7 @@ enum End {
 
 /// What is done in a kernel, as words of `hostile.py`; what it reports when it has really been
 /// done, or is about to be; and how it ends.
-const ATTACKS: [(&[&str], &str, End); 14] = [
+const ATTACKS: [(&[&str], &str, End); 15] = [
     (&["kill-everything"], "control", End::OfItself),
     (&["reach-every-number"], "reached", End::OfItself),
     (&["bomb", "fork", "200"], "made", End::Killed),
@@ -30,6 +30,7 @@ const ATTACKS: [(&[&str], &str, End); 14] = [
     (&["memory", "memfd", "512"], "control", End::OfItself),
     (&["memory", "deleted", "512"], "control", End::OfItself),
     (&["descriptors", "pipe", "4096"], "opened", End::Killed),
+    (&["flood-both", "64"], "control", End::OfItself),
     (&["stop-all"], "control", End::AtLimit),
     (&["wait-for", "stubborn"], "control", End::AtLimit),
     (&["crash", "segv"], "control", End::OfItself),
