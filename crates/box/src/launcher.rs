@@ -6,7 +6,9 @@
 //! namespace: when it dies, for whatever reason, the kernel ends every box with it.
 
 mod agent_line;
+mod agents;
 mod boxes;
+mod copying;
 mod ending;
 mod events;
 pub(crate) mod inner;
@@ -19,6 +21,7 @@ pub(crate) mod outer;
 mod pod;
 mod pools;
 mod removing;
+mod renewing;
 mod run_folder;
 mod serve;
 mod templates;

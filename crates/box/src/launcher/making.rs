@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use glovebox_protocol::agent_config::{AgentIds, Claim, Start};
 use glovebox_protocol::ids::SandboxId;
-use glovebox_protocol::launcher_line::FromAgent;
 
-use super::agent_line::{AgentLine, Heard};
+use super::agent_line::AgentLine;
 use super::boxes::{BoxKey, Running, SetUp, Stage, Wish};
 use super::ending::{Body, Ending, Notice};
 use super::events::Source;
@@ -22,13 +21,6 @@ use crate::create::report::Progress;
 
 /// How long a box is given to set itself up.
 const SETUP_PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long a box waits at least from one kernel that it wants to the next. One that is told to
-/// ask for as many as it can takes little from the others of its trust domain.
-const WISH_PAUSE: Duration = Duration::from_millis(100);
-
-/// How often an agent may say in vain what it has said already.
-const REPETITIONS: u32 = 64;
 
 /// What a box is made for.
 #[derive(Debug)]
@@ -285,76 +277,6 @@ impl Pod {
         let set_up = self.boxes.running(key).and_then(|box_| box_.set_up.take());
         let request = set_up.and_then(|set_up| set_up.request);
         self.end(key, not_made(request, fault));
-    }
-
-    /// Listens to what an agent says to us.
-    pub(super) fn agent_spoke(&mut self, key: BoxKey) {
-        let Some(running) = self.boxes.running(key) else {
-            return;
-        };
-        match running.line.hear() {
-            Heard::Word(FromAgent::KernelWanted) => self.wish(key),
-            Heard::Word(FromAgent::KernelReady) => {
-                if std::mem::replace(&mut running.said_ready, true) {
-                    self.agent_repeats_itself(key);
-                } else {
-                    self.kernel_is_ready(key);
-                }
-            }
-            Heard::Nothing => {}
-            Heard::Breach(what) => self.agent_broke_the_rules(key, what),
-        }
-    }
-
-    fn agent_broke_the_rules(&mut self, key: BoxKey, what: &str) {
-        if let Some(running) = self.boxes.running(key) {
-            running.line.close();
-            let name = running.facts.sandbox;
-            say(format_args!(
-                "the agent of {name} has sent {what}: it is not listened to any more"
-            ));
-        }
-    }
-
-    /// An agent has said what it need not say. That is passed over, but not for ever.
-    fn agent_repeats_itself(&mut self, key: BoxKey) {
-        if let Some(running) = self.boxes.running(key) {
-            running.repetitions += 1;
-            if running.repetitions > REPETITIONS {
-                self.agent_broke_the_rules(key, "the same again and again");
-            }
-        }
-    }
-
-    /// A box wants a kernel of a template.
-    fn wish(&mut self, key: BoxKey) {
-        let Some(running) = self.boxes.running(key) else {
-            return;
-        };
-        if running.wish != Wish::None {
-            return self.agent_repeats_itself(key);
-        }
-        let now = Instant::now();
-        let next = running.wished.map(|last| last + WISH_PAUSE);
-        // From when it is looked at, not from when it was said: or every second one came at once.
-        running.wished = next.max(Some(now));
-        if running.kind.start == Start::Fresh {
-            let reason = "this sandbox is to start its kernels itself".to_owned();
-            self.refuse_kernel(key, reason);
-        } else if let Some(next) = next.filter(|next| *next > now) {
-            running.wish = Wish::Later(next);
-            self.timers.at(next, Due::Box(key));
-        } else {
-            self.want_kernel(key);
-        }
-    }
-
-    /// Looks whether a box has waited long enough to want another kernel.
-    pub(super) fn look_at_wish(&mut self, key: BoxKey) {
-        let wish = self.boxes.running(key).map(|running| running.wish);
-        if matches!(wish, Some(Wish::Later(moment)) if moment <= Instant::now()) {
-            self.want_kernel(key);
-        }
     }
 }
 

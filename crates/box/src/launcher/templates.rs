@@ -2,7 +2,8 @@
 //!
 //! A template serves one trust domain and one set of layers, never two. At most so many are alive;
 //! the one that was idle for longest makes room. Each is renewed after a number of kernels or a
-//! time, and when it has ended by itself. What is done about all that is in `kernels`.
+//! time, and when it has ended by itself. What is done about all that is in `kernels`,
+//! `copying` and `renewing`.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::OwnedFd;
@@ -76,7 +77,7 @@ pub(super) struct Held {
     pub(super) used: Instant,
     /// How often it has.
     pub(super) kernels: u64,
-    /// Dropped before the template is.
+    /// Copies of its descriptors, which are waited for.
     pub(super) _watched: [Watched<OwnedFd>; 2],
 }
 
@@ -119,7 +120,8 @@ pub(super) struct Supply {
     failures: usize,
     /// When the next one may be started.
     not_before: Option<Instant>,
-    /// What the last failure was.
+    /// When the last failure was, and what.
+    failed: Option<Instant>,
     reason: String,
 }
 
@@ -128,14 +130,18 @@ impl Supply {
     pub(super) fn failed(&mut self, now: Instant, reason: String) {
         let pause = PAUSES[self.failures.min(PAUSES.len() - 1)];
         self.failures += 1;
+        self.failed = Some(now);
         self.not_before = Some(now + pause);
         self.reason = reason;
     }
 
-    /// Takes down a success.
-    pub(super) fn succeeded(&mut self) {
-        self.failures = 0;
-        self.not_before = None;
+    /// Takes down a success of a template that was started then. What an older one can do says
+    /// nothing of those that failed to take its place.
+    pub(super) fn succeeded(&mut self, started: Instant) {
+        if self.failed.is_none_or(|failed| started > failed) {
+            self.failures = 0;
+            self.not_before = None;
+        }
     }
 
     /// When a template may be started; `None` for now.
@@ -256,9 +262,12 @@ mod tests {
         assert_eq!(supply.refusal(now), None);
         supply.failed(now, "and again".into());
         assert_eq!(supply.refusal(now), Some("and again"));
-        supply.succeeded();
-        assert_eq!(supply.refusal(now), None);
-        assert!(supply.is_forgettable(now));
+        supply.succeeded(now);
+        assert!(supply.refusal(now).is_some(), "an older one has succeeded");
+        let later = now + Duration::from_millis(1);
+        supply.succeeded(later);
+        assert_eq!(supply.refusal(later), None);
+        assert!(supply.is_forgettable(later));
     }
 
     #[test]
