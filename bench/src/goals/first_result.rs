@@ -104,11 +104,16 @@ async fn from_template(
     let runs = repeats.of(40, 300);
     let few = repeats.of(10, 100);
     let name = "template";
-    let mut figures = headline(name, &with_gaps(stage, PANDAS, runs).await?, beside, 10.0)?;
+    let mut figures = headline(
+        name,
+        &with_gaps(stage, PANDAS, runs, 0).await?,
+        beside,
+        10.0,
+    )?;
     let row = back_to_back(stage, PANDAS, runs).await?;
     figures.extend(both(&format!("agent_{name}_back_to_back"), &row)?);
     for (what, code) in [("print", PRINT), ("groupby", GROUPBY)] {
-        let row = with_gaps(stage, code, few).await?;
+        let row = with_gaps(stage, code, few, 0).await?;
         figures.extend(both(&format!("agent_{name}_{what}"), &row)?);
     }
     Ok(figures)
@@ -120,7 +125,12 @@ async fn from_pool(stage: &Stage, repeats: Repeats, beside: &Beside<'_>) -> Resu
     let name = "pool";
     stage.keep_ready(POOL).await?;
     let before = taken(stage).await?;
-    let mut figures = headline(name, &with_gaps(stage, PANDAS, runs).await?, beside, 2.0)?;
+    let mut figures = headline(
+        name,
+        &with_gaps(stage, PANDAS, runs, POOL).await?,
+        beside,
+        2.0,
+    )?;
     // As many as are ready, then a wait until all are there again.
     let mut row = Vec::new();
     while row.len() < runs {
@@ -130,8 +140,7 @@ async fn from_pool(stage: &Stage, repeats: Repeats, beside: &Beside<'_>) -> Resu
     figures.extend(both(&format!("agent_{name}_back_to_back"), &row)?);
     let mut asked = runs + row.len();
     for (what, code) in [("print", PRINT), ("groupby", GROUPBY)] {
-        stage.until_ready(POOL).await?;
-        let row = with_gaps(stage, code, few).await?;
+        let row = with_gaps(stage, code, few, POOL).await?;
         asked += row.len();
         figures.extend(both(&format!("agent_{name}_{what}"), &row)?);
     }
@@ -210,9 +219,11 @@ fn times(row: &[Way]) -> Result<Samples> {
     Samples::new(row.iter().map(|way| way.arrived).collect())
 }
 
-async fn with_gaps(stage: &Stage, code: &str, runs: usize) -> Result<Vec<Way>> {
+/// `ready` says how many are kept ready: all of them are before each is asked for.
+async fn with_gaps(stage: &Stage, code: &str, runs: usize, ready: u32) -> Result<Vec<Way>> {
     let mut row = Vec::with_capacity(runs);
     for _ in 0..runs {
+        stage.until_ready(ready).await?;
         gap().await;
         row.push(way(stage, code).await?);
     }
