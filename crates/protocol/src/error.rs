@@ -18,6 +18,10 @@ pub enum ErrorCode {
     BodyMismatch,
     /// The peer speaks another protocol number.
     ProtocolMismatch,
+    /// The receiver belongs to another installation than the sender.
+    WrongInstallation,
+    /// Sandboxes of this image may not be made here.
+    ImageNotAllowed,
     /// Something in the request is not as it has to be.
     Invalid,
     /// There is no such route, file, execution or kernel.

@@ -74,6 +74,10 @@ typed_id! {
     InstallationId
 }
 typed_id! {
+    /// One gateway; made with its state folder, and kept as long as that.
+    GatewayId
+}
+typed_id! {
     /// One run of code in a sandbox: a process from start to exit, or one call of a kernel.
     ExecutionId
 }

@@ -6,12 +6,14 @@
 
 pub mod agent_config;
 pub mod artifact;
+pub mod capability;
 pub mod class;
 pub mod environment;
 pub mod error;
 pub mod event;
 pub mod file;
 pub mod frame;
+pub mod gateway;
 pub mod health;
 pub mod ids;
 pub mod kernel;

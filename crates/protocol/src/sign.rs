@@ -5,14 +5,16 @@
 //! another sandbox. This module holds no clock; callers pass the time in.
 
 mod canonical;
+mod credential;
 mod headers;
 mod keys;
 mod verify;
 
 pub use canonical::{BodyDigest, Envelope};
-pub use headers::{HeaderFault, SignedHeaders, names};
+pub use credential::{Credential, Credentials, InvalidCredential};
+pub use headers::{HeaderFault, Signature, SignedHeaders, gateway_names, names};
 pub use keys::{InvalidKey, KeyId, PublicKey, SigningKey};
-pub use verify::{Refusal, Verified, Verifier, WINDOW_MS};
+pub use verify::{Refusal, Signers, Verified, Verifier, WARN_MS, WINDOW_MS};
 
 use std::fmt;
 use std::str::FromStr;

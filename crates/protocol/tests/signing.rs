@@ -4,8 +4,8 @@
 
 use glovebox_protocol::ids::InstallationId;
 use glovebox_protocol::sign::{
-    BodyDigest, Envelope, Epoch, HeaderFault, Nonce, Refusal, SignedHeaders, SigningKey, Verifier,
-    WINDOW_MS, names,
+    BodyDigest, Credential, Credentials, Envelope, Epoch, HeaderFault, Nonce, Refusal,
+    SignedHeaders, SigningKey, Verifier, WINDOW_MS, names,
 };
 use proptest::prelude::*;
 
@@ -317,4 +317,75 @@ fn a_signing_key_does_not_show_itself() {
     let key = SigningKey::from_seed(&seed).unwrap();
     let shown = format!("{key:?}");
     assert_eq!(shown, format!("SigningKey({})", key.id()));
+}
+
+fn envelope<'a>(sender: &Sender, key: glovebox_protocol::sign::KeyId) -> Envelope<'a> {
+    Envelope {
+        installation: sender.installation,
+        audience: "gateway",
+        epoch: sender.epoch,
+        method: "GET",
+        path_and_query: PATH,
+        content_length: 0,
+        body: BodyDigest::of(b""),
+        unix_ms: NOW,
+        nonce: Nonce::random().unwrap(),
+        key,
+    }
+}
+
+#[test]
+fn a_gateway_believes_both_credentials_of_a_rotation_and_no_other() {
+    let sender = Sender::new();
+    let (new, text) = Credential::generate().unwrap();
+    let (old, _) = Credential::generate().unwrap();
+    let (other, _) = Credential::generate().unwrap();
+    assert_eq!(text.parse::<Credential>().unwrap().id(), new.id());
+    let mut verifier = Verifier::new(
+        sender.installation,
+        "gateway".into(),
+        sender.epoch,
+        Credentials(vec![new.clone(), old.clone()]),
+    );
+    let mut verify = |credential: &Credential, alter: &dyn Fn(&mut SignedHeaders<[u8; 32]>)| {
+        let envelope = envelope(&sender, credential.id());
+        let mut headers = SignedHeaders {
+            key: envelope.key,
+            epoch: envelope.epoch,
+            unix_ms: envelope.unix_ms,
+            nonce: envelope.nonce,
+            body: envelope.body,
+            signature: credential.sign(&envelope),
+        };
+        alter(&mut headers);
+        verifier.verify("GET", PATH, 0, &headers, NOW)
+    };
+    assert!(verify(&new, &|_| {}).is_ok());
+    assert!(verify(&old, &|_| {}).is_ok());
+    assert_eq!(verify(&other, &|_| {}), Err(Refusal::Rejected));
+    let as_another = |headers: &mut SignedHeaders<[u8; 32]>| headers.key = new.id();
+    assert_eq!(verify(&other, &as_another), Err(Refusal::Rejected));
+    let altered = |headers: &mut SignedHeaders<[u8; 32]>| headers.signature[0] ^= 1;
+    assert_eq!(verify(&new, &altered), Err(Refusal::Rejected));
+}
+
+#[test]
+fn what_is_signed_for_a_gateway_and_for_an_agent_has_two_forms() {
+    let sender = Sender::new();
+    let envelope = envelope(&sender, sender.key.id());
+    assert_ne!(envelope.canonical(), envelope.canonical_for_gateway());
+}
+
+#[test]
+fn a_credential_is_not_shown_and_has_one_spelling() {
+    let (credential, text) = Credential::generate().unwrap();
+    assert!(!format!("{credential:?}").contains(&text[4..20]));
+    for slip in [
+        text.to_uppercase(),
+        text[4..].to_owned(),
+        format!("{text} "),
+        text.replace("gbg_", "gbg-"),
+    ] {
+        assert!(slip.parse::<Credential>().is_err(), "{slip}");
+    }
 }

@@ -4,7 +4,6 @@
 //! else (files, processes, kernels, artifacts) is the agent's protocol and written once. This
 //! crate makes no sandbox itself.
 
-mod capabilities;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
@@ -13,10 +12,10 @@ mod fake;
 mod ready;
 mod spec;
 
-pub use capabilities::{Capabilities, Capability};
 pub use error::{Cause, RuntimeError};
 #[cfg(feature = "fake")]
 pub use fake::{FakeRuntime, Fault};
+pub use glovebox_protocol::capability::{Capabilities, Capability};
 pub use ready::{AgentConnector, agent_answers};
 pub use spec::{InvalidSpec, SandboxSpec, Start, ValidatedSpec};
 

@@ -8,9 +8,12 @@ use super::keys::KeyId;
 use super::{Epoch, InvalidHex, Nonce, parse_hex, write_hex};
 use crate::ids::InstallationId;
 
-/// Starts every signed form, so that no signature of Glovebox can be taken for one of another
-/// purpose or version.
-const DOMAIN: &[u8] = b"glovebox/1/request";
+/// Starts the signed form of a request to an agent. Every purpose has a start of its own, so that
+/// no signature of Glovebox can be taken for one of another purpose or version.
+const TO_AGENT: &[u8] = b"glovebox/1/request";
+
+/// Starts the signed form of a request to a gateway.
+const TO_GATEWAY: &[u8] = b"glovebox/1/gateway-request";
 
 /// The SHA-256 of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -93,13 +96,23 @@ pub struct Envelope<'a> {
 }
 
 impl Envelope<'_> {
-    /// The bytes that are signed: each field with its length in front, so that no two different
-    /// requests have the same form.
+    /// The bytes that are signed for an agent: each field with its length in front, so that no two
+    /// different requests have the same form.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
+        self.form(TO_AGENT)
+    }
+
+    /// The bytes that are signed for a gateway, in the same form.
+    #[must_use]
+    pub fn canonical_for_gateway(&self) -> Vec<u8> {
+        self.form(TO_GATEWAY)
+    }
+
+    fn form(&self, domain: &[u8]) -> Vec<u8> {
         let installation = self.installation.to_string();
         let fields: [&[u8]; 11] = [
-            DOMAIN,
+            domain,
             installation.as_bytes(),
             self.audience.as_bytes(),
             self.epoch.as_bytes(),

@@ -1,6 +1,6 @@
 //! The headers that carry a signature.
 
-use super::{BodyDigest, Epoch, KeyId, Nonce, parse_hex};
+use super::{BodyDigest, Epoch, InvalidHex, KeyId, Nonce, parse_hex};
 
 /// Header names, lowercase as HTTP libraries hold them.
 pub mod names {
@@ -12,7 +12,7 @@ pub mod names {
     pub const TIME: &str = "x-glovebox-time";
     /// 128 random bits, hexadecimal.
     pub const NONCE: &str = "x-glovebox-nonce";
-    /// SHA-256 of the body, hexadecimal.
+    /// SHA-256 of the body, hexadecimal. One header for both signatures: there is one body.
     pub const CONTENT_SHA256: &str = "x-glovebox-content-sha256";
     /// The Ed25519 signature, hexadecimal.
     pub const SIGNATURE: &str = "x-glovebox-signature";
@@ -21,9 +21,76 @@ pub mod names {
     pub const ALL: [&str; 6] = [KEY, EPOCH, TIME, NONCE, CONTENT_SHA256, SIGNATURE];
 }
 
+/// The names of the headers that only a gateway reads, and takes off what it passes on.
+pub mod gateway_names {
+    /// Which gateway answers. Stands on every 401 of a gateway, so that a sender can tell it from
+    /// an agent's and learn whom to sign for.
+    pub const GATEWAY: &str = "x-glovebox-gateway";
+    /// Which credential signed.
+    pub const CREDENTIAL: &str = "x-glovebox-gateway-credential";
+    /// Which life of the gateway is meant. A 401 answer carries the present one.
+    pub const EPOCH: &str = "x-glovebox-gateway-epoch";
+    /// When the request was signed: whole milliseconds since 1970 (UTC).
+    pub const TIME: &str = "x-glovebox-gateway-time";
+    /// 128 random bits, hexadecimal.
+    pub const NONCE: &str = "x-glovebox-gateway-nonce";
+    /// The HMAC-SHA256, hexadecimal.
+    pub const SIGNATURE: &str = "x-glovebox-gateway-signature";
+
+    /// Those of a request.
+    pub const ALL: [&str; 5] = [CREDENTIAL, EPOCH, TIME, NONCE, SIGNATURE];
+}
+
+/// What a kind of signature looks like in headers.
+pub trait Signature: Copy {
+    /// Header names: of the key's id, the epoch, the time, the nonce and the signature.
+    const NAMES: [&'static str; 5];
+
+    /// Reads the hexadecimal form.
+    ///
+    /// # Errors
+    /// When it is not lowercase hexadecimal of the right length.
+    fn parse(text: &str) -> Result<Self, InvalidHex>;
+
+    /// The bytes.
+    fn bytes(&self) -> &[u8];
+}
+
+/// Ed25519, for agents.
+impl Signature for [u8; 64] {
+    const NAMES: [&'static str; 5] = [
+        names::KEY,
+        names::EPOCH,
+        names::TIME,
+        names::NONCE,
+        names::SIGNATURE,
+    ];
+
+    fn parse(text: &str) -> Result<Self, InvalidHex> {
+        parse_hex(text)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+/// HMAC-SHA256, for gateways.
+impl Signature for [u8; 32] {
+    const NAMES: [&'static str; 5] = gateway_names::ALL;
+
+    fn parse(text: &str) -> Result<Self, InvalidHex> {
+        parse_hex(text)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
 /// The signature of one request as its headers give it; nothing in it is believed yet.
 #[derive(Debug, Clone, Copy)]
-pub struct SignedHeaders {
+pub struct SignedHeaders<S = [u8; 64]> {
     /// Which key is said to have signed.
     pub key: KeyId,
     /// Which life of the receiver is meant.
@@ -35,7 +102,7 @@ pub struct SignedHeaders {
     /// The body's SHA-256.
     pub body: BodyDigest,
     /// The signature itself.
-    pub signature: [u8; 64],
+    pub signature: S,
 }
 
 /// A signature header is absent, doubled or malformed.
@@ -52,7 +119,7 @@ pub enum HeaderFault {
     Malformed(&'static str),
 }
 
-impl SignedHeaders {
+impl<S: Signature> SignedHeaders<S> {
     /// Reads the signature headers. `values` answers with every value that a header has.
     ///
     /// # Errors
@@ -70,34 +137,33 @@ impl SignedHeaders {
             std::str::from_utf8(first).map_err(|_| HeaderFault::Malformed(name))
         };
         let malformed = |name| move |_| HeaderFault::Malformed(name);
+        let [key, epoch, time, nonce, signature] = S::NAMES;
         Ok(Self {
-            key: one(names::KEY)?.parse().map_err(malformed(names::KEY))?,
-            epoch: one(names::EPOCH)?
-                .parse()
-                .map_err(malformed(names::EPOCH))?,
-            unix_ms: parse_time(one(names::TIME)?).ok_or(HeaderFault::Malformed(names::TIME))?,
-            nonce: one(names::NONCE)?
-                .parse()
-                .map_err(malformed(names::NONCE))?,
+            key: one(key)?.parse().map_err(malformed(key))?,
+            epoch: one(epoch)?.parse().map_err(malformed(epoch))?,
+            unix_ms: parse_time(one(time)?).ok_or(HeaderFault::Malformed(time))?,
+            nonce: one(nonce)?.parse().map_err(malformed(nonce))?,
             body: one(names::CONTENT_SHA256)?
                 .parse()
                 .map_err(malformed(names::CONTENT_SHA256))?,
-            signature: parse_hex(one(names::SIGNATURE)?).map_err(malformed(names::SIGNATURE))?,
+            signature: S::parse(one(signature)?).map_err(malformed(signature))?,
         })
     }
 
-    /// The headers to send, as name and value.
+    /// The headers to send, as name and value: the signature's own five, and that of the body.
     #[must_use]
     pub fn to_pairs(&self) -> [(&'static str, String); 6] {
+        let [key, epoch, time, nonce, signature] = S::NAMES;
+        let bytes = self.signature.bytes();
         [
-            (names::KEY, self.key.to_string()),
-            (names::EPOCH, self.epoch.to_string()),
-            (names::TIME, self.unix_ms.to_string()),
-            (names::NONCE, self.nonce.to_string()),
+            (key, self.key.to_string()),
+            (epoch, self.epoch.to_string()),
+            (time, self.unix_ms.to_string()),
+            (nonce, self.nonce.to_string()),
             (names::CONTENT_SHA256, self.body.to_string()),
             (
-                names::SIGNATURE,
-                self.signature.iter().map(|b| format!("{b:02x}")).collect(),
+                signature,
+                bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
             ),
         ]
     }

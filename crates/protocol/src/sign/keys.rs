@@ -19,6 +19,13 @@ pub struct InvalidKey;
 pub struct KeyId([u8; 8]);
 
 impl KeyId {
+    /// The id of what has this digest: its first eight bytes.
+    pub(super) fn from_sha256(digest: &ring::digest::Digest) -> Self {
+        let mut id = [0; 8];
+        id.copy_from_slice(&digest.as_ref()[..8]);
+        Self(id)
+    }
+
     /// The 64 bits.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 8] {
@@ -63,10 +70,7 @@ impl PublicKey {
     /// The short name of this key.
     #[must_use]
     pub fn id(&self) -> KeyId {
-        let digest = ring::digest::digest(&ring::digest::SHA256, &self.0);
-        let mut id = [0; 8];
-        id.copy_from_slice(&digest.as_ref()[..8]);
-        KeyId(id)
+        KeyId::from_sha256(&ring::digest::digest(&ring::digest::SHA256, &self.0))
     }
 
     /// Whether `signature` is this key's over `envelope`.

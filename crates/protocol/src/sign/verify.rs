@@ -2,11 +2,16 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use super::headers::Signature;
 use super::{BodyDigest, Envelope, Epoch, Nonce, PublicKey, SignedHeaders};
 use crate::ids::InstallationId;
 
 /// How far a request's time may be from the receiver's, in milliseconds, either way.
 pub const WINDOW_MS: i64 = 60_000;
+
+/// From how far off on a sender is to be warned that one of the two clocks is wrong, in
+/// milliseconds, either way.
+pub const WARN_MS: i64 = 30_000;
 
 /// Why a request was not believed. The caller shows the code and none of the detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +31,24 @@ pub enum Refusal {
     Replayed,
 }
 
+/// Those whose signatures a receiver believes.
+pub trait Signers {
+    /// A signature as they make it.
+    type Signature: Signature;
+
+    /// Whether one of them, the one that the envelope names, has signed it.
+    fn have_signed(&self, envelope: &Envelope<'_>, signature: &Self::Signature) -> bool;
+}
+
+impl Signers for Vec<PublicKey> {
+    type Signature = [u8; 64];
+
+    fn have_signed(&self, envelope: &Envelope<'_>, signature: &[u8; 64]) -> bool {
+        self.iter()
+            .any(|key| key.id() == envelope.key && key.has_signed(envelope, signature))
+    }
+}
+
 /// What a verified request may still do: send exactly this body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verified {
@@ -38,31 +61,28 @@ pub struct Verified {
 }
 
 /// Checks signatures for one receiver in one of its lives, and remembers nonces.
+///
+/// The signers are an agent's public keys or a gateway's [`Credentials`](super::Credentials).
 #[derive(Debug)]
-pub struct Verifier {
+pub struct Verifier<S = Vec<PublicKey>> {
     installation: InstallationId,
     audience: String,
     epoch: Epoch,
-    keys: Vec<PublicKey>,
+    signers: S,
     seen: HashSet<Nonce>,
     /// Nonces by the time at which the window has closed over them.
     expiry: VecDeque<(i64, Nonce)>,
 }
 
-impl Verifier {
+impl<S: Signers> Verifier<S> {
     /// A verifier that has seen nothing yet.
     #[must_use]
-    pub fn new(
-        installation: InstallationId,
-        audience: String,
-        epoch: Epoch,
-        keys: Vec<PublicKey>,
-    ) -> Self {
+    pub fn new(installation: InstallationId, audience: String, epoch: Epoch, signers: S) -> Self {
         Self {
             installation,
             audience,
             epoch,
-            keys,
+            signers,
             seen: HashSet::new(),
             expiry: VecDeque::new(),
         }
@@ -72,6 +92,11 @@ impl Verifier {
     #[must_use]
     pub const fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    /// Believes other signers from now on. What was seen stays seen.
+    pub fn set_signers(&mut self, signers: S) {
+        self.signers = signers;
     }
 
     /// Decides on one request from its request line and headers. `now_ms` is the receiver's
@@ -87,7 +112,7 @@ impl Verifier {
         method: &str,
         path_and_query: &str,
         content_length: u64,
-        headers: &SignedHeaders,
+        headers: &SignedHeaders<S::Signature>,
         now_ms: i64,
     ) -> Result<Verified, Refusal> {
         let envelope = Envelope {
@@ -102,11 +127,7 @@ impl Verifier {
             nonce: headers.nonce,
             key: headers.key,
         };
-        let signed = headers.epoch == self.epoch
-            && self.keys.iter().any(|key| {
-                key.id() == headers.key && key.has_signed(&envelope, &headers.signature)
-            });
-        if !signed {
+        if headers.epoch != self.epoch || !self.signers.have_signed(&envelope, &headers.signature) {
             return Err(Refusal::Rejected);
         }
         let off_ms = headers.unix_ms.saturating_sub(now_ms);

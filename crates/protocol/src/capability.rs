@@ -27,7 +27,7 @@ pub enum Capability {
     /// Ending one execution leaves other executions of the sandbox running.
     EndsSingleExecution,
     /// A kernel can be a copy of a process that has the libraries loaded already; see
-    /// [`Start::Template`](crate::Start::Template).
+    /// [`Start::Template`](crate::agent_config::Start::Template).
     TemplateStart,
     /// A second kernel stands between the code and the host's.
     SecondKernel,
