@@ -19,8 +19,9 @@ use serde::de::DeserializeOwned;
 use crate::body::RequestBody;
 use crate::connect::Connector;
 use crate::error::ClientError;
-use crate::exchange::{Answer, Head, Link, MAX_ANSWER, refusal};
+use crate::exchange::{Head, Link};
 use crate::execution::Execution;
+use crate::pool::{Answer, MAX_ANSWER, refusal};
 
 /// Most bytes of input that one request carries to a program.
 const STDIN_BYTES: usize = 256 * 1024;
@@ -65,7 +66,13 @@ impl AgentClient {
     #[must_use]
     pub fn new(identity: Identity, connector: impl Connector + 'static) -> Self {
         Self {
-            link: Arc::new(Link::new(identity, Box::new(connector))),
+            link: Arc::new(Link::straight(identity, Box::new(connector))),
+        }
+    }
+
+    pub(crate) fn over(link: Link) -> Self {
+        Self {
+            link: Arc::new(link),
         }
     }
 
@@ -75,11 +82,25 @@ impl AgentClient {
     /// # Errors
     /// When the agent cannot be reached or speaks another protocol.
     pub async fn health(&self) -> Result<Health, ClientError> {
-        let request = Request::get("/v1/health")
-            .header(HOST, "agent")
-            .body(RequestBody::Whole(None))
-            .map_err(ClientError::Request)?;
-        let (status, answer) = self.link.send(request).await?;
+        let head = Head {
+            method: "GET",
+            target: "/v1/health",
+            length: 0,
+            sha256: BodyDigest::of(b""),
+        };
+        let mut meant = self.link.meant();
+        let (status, answer) = loop {
+            let request = Request::get(self.link.address(head.target))
+                .header(HOST, "agent")
+                .body(RequestBody::Whole(None))
+                .map_err(ClientError::Request)?;
+            let (status, answer) = self.link.send(request, head).await?;
+            // Only a gateway that was started anew can say this, and no more than once.
+            if status != StatusCode::UNAUTHORIZED || self.link.meant() == meant {
+                break (status, answer);
+            }
+            meant = self.link.meant();
+        };
         if status != StatusCode::OK {
             return Err(refusal(answer).await);
         }
@@ -275,8 +296,8 @@ impl AgentClient {
         }
     }
 
-    /// Sends a request with a body that is in memory. When the agent turns out to be in another
-    /// life than the one signed for, signs once more.
+    /// Sends a request with a body that is in memory. When the agent, or the gateway on the way,
+    /// turns out to be in another life than the one signed for, signs once more.
     pub(crate) async fn send(
         &self,
         method: &str,
@@ -289,26 +310,22 @@ impl AgentClient {
             length: body.len() as u64,
             sha256: BodyDigest::of(&body),
         };
-        let mut epoch = self.epoch().await?;
         let mut signed_anew = false;
         loop {
-            let request = self
-                .link
-                .sign(head, epoch, RequestBody::Whole(Some(body.clone())))?;
-            let (status, answer) = self.link.send(request).await?;
+            let epoch = self.epoch().await?;
+            let meant = self.link.meant();
+            let body = RequestBody::Whole(Some(body.clone()));
+            let request = self.link.sign(head, epoch, body)?;
+            let (status, answer) = self.link.send(request, head).await?;
             if status == StatusCode::OK {
                 return Ok(answer);
             }
             let refusal = refusal(answer).await;
-            match self.link.epoch() {
-                Some(present)
-                    if status == StatusCode::UNAUTHORIZED && present != epoch && !signed_anew =>
-                {
-                    epoch = present;
-                    signed_anew = true;
-                }
-                _ => return Err(refusal),
+            let is_another_life = self.link.meant() != meant;
+            if status != StatusCode::UNAUTHORIZED || !is_another_life || signed_anew {
+                return Err(refusal);
             }
+            signed_anew = true;
         }
     }
 }

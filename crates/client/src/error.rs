@@ -1,4 +1,4 @@
-//! How a call of an agent can fail.
+//! How a call of an agent or of a gateway can fail.
 
 use glovebox_protocol::PROTOCOL_VERSION;
 use glovebox_protocol::error::{ErrorBody, ErrorCode};
@@ -7,16 +7,17 @@ use glovebox_protocol::frame::FrameFault;
 use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::sign::NoRandomness;
 
-/// How a call of an agent can fail.
+/// How a call of an agent or of a gateway can fail. Says nothing of what was being asked: that is
+/// the caller's to say.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// There is no way to the agent; as a rule its sandbox has ended.
-    #[error("connecting to the agent")]
+    /// There is no way to the other side. An agent's sandbox has ended then, as a rule.
+    #[error("connecting")]
     Connect(#[source] std::io::Error),
     /// The connection broke.
-    #[error("talking to the agent")]
+    #[error("talking over the connection")]
     Transport(#[source] hyper::Error),
-    /// The agent understood and said no.
+    /// The agent, or the gateway, understood and said no.
     #[error("{}", .0.message)]
     Refused(Box<ErrorBody>),
     /// The agent speaks another protocol number.
@@ -25,26 +26,32 @@ pub enum ClientError {
         /// What the agent speaks.
         theirs: u32,
     },
+    /// What answers behaves as no gateway does.
+    #[error("what answers is no gateway: {what}")]
+    NoGateway {
+        /// What it does otherwise.
+        what: &'static str,
+    },
     /// The answer is no document of the kind that it has to be.
-    #[error("understanding the agent's answer")]
+    #[error("understanding the answer")]
     Answer(#[source] serde_json::Error),
     /// A framed answer holds something that is no frame.
-    #[error("understanding the agent's answer")]
+    #[error("understanding the answer")]
     Frame(#[from] FrameFault),
     /// The answer is longer than such an answer can be.
-    #[error("the agent's answer is over the limit of {limit_bytes} bytes")]
+    #[error("the answer is over the limit of {limit_bytes} bytes")]
     TooLong {
         /// The limit in bytes.
         limit_bytes: u64,
     },
     /// A document in the answer holds more values, or more levels of them, than it may.
-    #[error("the agent's answer holds a document of too many values or levels")]
+    #[error("the answer holds a document of too many values or levels")]
     TooManyValues,
     /// A framed answer holds a frame that does not belong there, or goes on after its end.
-    #[error("the agent's answer holds a frame that does not belong there")]
+    #[error("the answer holds a frame that does not belong there")]
     OutOfPlace,
     /// A framed answer stopped before its last frame: the agent, or its sandbox, has ended.
-    #[error("the agent's answer stopped midway")]
+    #[error("the answer stopped midway")]
     Cut,
     /// The bytes that came are not those that the agent says it sent.
     #[error("`{name}` did not arrive as it was sent")]

@@ -1,74 +1,36 @@
-//! One signed request and its answer, over connections that are kept and used again.
+//! One signed request to an agent and its answer, straight or through a gateway.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
-use bytes::Bytes;
-use glovebox_protocol::error::ErrorBody;
+use glovebox_protocol::gateway::{AGENT, SANDBOXES};
 use glovebox_protocol::sign::{BodyDigest, Envelope, Epoch, Nonce, SignedHeaders, names};
-use hyper::body::Incoming;
 use hyper::header::HOST;
-use hyper::{Request, Response, StatusCode};
-use tokio::time::Instant;
+use hyper::{HeaderMap, Request, StatusCode};
 
 use crate::agent::Identity;
 use crate::body::RequestBody;
-use crate::channel::Channel;
 use crate::connect::Connector;
 use crate::error::ClientError;
-
-/// Longest answer that is no stream, in bytes.
-pub(crate) const MAX_ANSWER: u64 = 16 * 1024 * 1024;
-
-/// Connections that are kept for later at most.
-const MAX_IDLE: usize = 8;
-
-/// How long one is kept. An agent closes those that have been silent for two minutes, and one
-/// that is closed while a request is on its way takes the request with it.
-const MAX_IDLE_TIME: Duration = Duration::from_secs(60);
+use crate::gateway::Gate;
+use crate::pool::{Answer, Pool, lock};
 
 /// What all clones of a client share.
 pub(crate) struct Link {
     identity: Identity,
-    connector: Box<dyn Connector>,
-    /// Those that are kept, and since when; the latest last.
-    idle: Mutex<Vec<(Channel, Instant)>>,
+    way: Way,
     epoch: Mutex<Option<Epoch>>,
 }
 
-/// An answer whose body is still to be read. Dropped early it closes the connection, and so
-/// tells the agent that nobody reads.
-pub(crate) struct Answer {
-    body: Incoming,
-    channel: Channel,
-    link: Arc<Link>,
+/// How requests come to the agent.
+enum Way {
+    /// Over connections of its own.
+    Straight(Arc<Pool>),
+    /// Over those to a gateway, which passes them on.
+    Through(Arc<Gate>),
 }
 
-impl Answer {
-    /// The next part of the body that holds bytes; nothing at its end.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, ClientError> {
-        self.channel.chunk(&mut self.body).await
-    }
-
-    /// Gives the connection back; to be called when the whole body was read.
-    pub(crate) fn done(self) {
-        if self.channel.is_open() {
-            let mut idle = lock(&self.link.idle);
-            if idle.len() < MAX_IDLE {
-                idle.push((self.channel, Instant::now()));
-            }
-        }
-    }
-
-    /// The whole body.
-    pub(crate) async fn whole(mut self, limit_bytes: u64) -> Result<Bytes, ClientError> {
-        let body = self.channel.whole(&mut self.body, limit_bytes).await?;
-        self.done();
-        Ok(body)
-    }
-}
-
-/// The request line and what is known of the body before it is sent.
+/// The request line as the agent sees it, and what is known of the body before it is sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Head<'a> {
     pub(crate) method: &'a str,
@@ -77,17 +39,31 @@ pub(crate) struct Head<'a> {
     pub(crate) sha256: BodyDigest,
 }
 
+/// For whom a request was signed: which lives of the receivers were meant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Meant {
+    agent: Option<Epoch>,
+    gateway: Option<Epoch>,
+}
+
 impl Link {
-    pub(crate) fn new(identity: Identity, connector: Box<dyn Connector>) -> Self {
+    pub(crate) fn straight(identity: Identity, connector: Box<dyn Connector>) -> Self {
         Self {
             identity,
-            connector,
-            idle: Mutex::default(),
+            way: Way::Straight(Pool::new(connector)),
             epoch: Mutex::default(),
         }
     }
 
-    /// The epoch that requests are signed for, if one is known.
+    pub(crate) fn through(identity: Identity, gate: Arc<Gate>, epoch: Option<Epoch>) -> Self {
+        Self {
+            identity,
+            way: Way::Through(gate),
+            epoch: Mutex::new(epoch),
+        }
+    }
+
+    /// The agent's epoch that requests are signed for, if one is known.
     pub(crate) fn epoch(&self) -> Option<Epoch> {
         *lock(&self.epoch)
     }
@@ -96,15 +72,24 @@ impl Link {
         *lock(&self.epoch) = Some(epoch);
     }
 
-    /// Signs a request for one epoch.
+    /// Which lives a request that is signed now is meant for.
+    pub(crate) fn meant(&self) -> Meant {
+        Meant {
+            agent: self.epoch(),
+            gateway: match &self.way {
+                Way::Straight(_) => None,
+                Way::Through(gate) => gate.epoch(),
+            },
+        }
+    }
+
+    /// Signs a request to the agent for one epoch.
     pub(crate) fn sign(
         &self,
         head: Head<'_>,
         epoch: Epoch,
         body: RequestBody,
     ) -> Result<Request<RequestBody>, ClientError> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let unix_ms = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
         let audience = self.identity.sandbox.to_string();
         let key = &self.identity.key;
         let envelope = Envelope {
@@ -115,19 +100,21 @@ impl Link {
             path_and_query: head.target,
             content_length: head.length,
             body: head.sha256,
-            unix_ms,
+            unix_ms: now_ms(),
             nonce: Nonce::random()?,
             key: key.id(),
         };
         let headers = SignedHeaders {
             key: key.id(),
             epoch,
-            unix_ms,
+            unix_ms: envelope.unix_ms,
             nonce: envelope.nonce,
             body: head.sha256,
             signature: key.sign(&envelope),
         };
-        let mut request = Request::builder().method(head.method).uri(head.target);
+        let mut request = Request::builder()
+            .method(head.method)
+            .uri(self.address(head.target));
         for (name, value) in headers.to_pairs() {
             request = request.header(name, value);
         }
@@ -137,81 +124,40 @@ impl Link {
             .map_err(ClientError::Request)
     }
 
-    /// Sends a request. One that a kept connection did not even begin to send goes out on a new
-    /// one.
-    pub(crate) async fn send(
-        self: &Arc<Self>,
-        mut request: Request<RequestBody>,
-    ) -> Result<(StatusCode, Answer), ClientError> {
-        loop {
-            let kept = self.kept();
-            let is_kept = kept.is_some();
-            let mut channel = match kept {
-                Some(channel) => channel,
-                None => self.connect().await?,
-            };
-            match channel.send(request).await {
-                Ok(response) => return self.accept(channel, response),
-                Err(mut failed) => match failed.take_message() {
-                    Some(unsent) if is_kept => request = unsent,
-                    _ => return Err(ClientError::Transport(failed.into_error())),
-                },
-            }
+    /// The agent's own target as it stands in the request line.
+    pub(crate) fn address(&self, target: &str) -> String {
+        match &self.way {
+            Way::Straight(_) => target.into(),
+            Way::Through(_) => format!("{SANDBOXES}/{}{AGENT}{target}", self.identity.sandbox),
         }
     }
 
-    /// The connection that was used last, if it can be used again.
-    fn kept(&self) -> Option<Channel> {
-        let mut idle = lock(&self.idle);
-        let (channel, _) = idle
-            .pop()
-            .filter(|(_, since)| since.elapsed() < MAX_IDLE_TIME)
-            .or_else(|| {
-                // The others have been kept for longer still.
-                idle.clear();
-                None
-            })?;
-        Some(channel)
-    }
-
-    fn accept(
-        self: &Arc<Self>,
-        channel: Channel,
-        response: Response<Incoming>,
+    /// Sends a request whose target is as [`Link::address`] makes it.
+    pub(crate) async fn send(
+        &self,
+        request: Request<RequestBody>,
+        head: Head<'_>,
     ) -> Result<(StatusCode, Answer), ClientError> {
-        let status = response.status();
-        if status == StatusCode::UNAUTHORIZED
-            && let Some(epoch) = response.headers().get(names::EPOCH)
-            && let Some(epoch) = epoch.to_str().ok().and_then(|text| text.parse().ok())
+        let begun = match &self.way {
+            Way::Straight(pool) => pool.send(request).await?,
+            Way::Through(gate) => gate.send(request, head.length, head.sha256).await?,
+        };
+        if begun.status == StatusCode::UNAUTHORIZED
+            && let Some(epoch) = told(&begun.headers, names::EPOCH)
         {
             self.set_epoch(epoch);
         }
-        let answer = Answer {
-            body: response.into_body(),
-            channel,
-            link: Arc::clone(self),
-        };
-        Ok((status, answer))
-    }
-
-    async fn connect(&self) -> Result<Channel, ClientError> {
-        let stream = self.connector.connect().await;
-        Channel::open(stream.map_err(ClientError::Connect)?).await
+        Ok((begun.status, begun.answer))
     }
 }
 
-/// What an answer says when it is no success.
-pub(crate) async fn refusal(answer: Answer) -> ClientError {
-    match answer.whole(MAX_ANSWER).await {
-        Ok(body) => match serde_json::from_slice::<ErrorBody>(&body) {
-            Ok(body) => ClientError::Refused(Box::new(body)),
-            Err(error) => ClientError::Answer(error),
-        },
-        Err(error) => error,
-    }
+/// What a header says, where it stands there and is well-formed.
+pub(crate) fn told<T: std::str::FromStr>(headers: &HeaderMap, name: &str) -> Option<T> {
+    headers.get(name)?.to_str().ok()?.parse().ok()
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Nothing that holds one of these can panic halfway.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The time, in milliseconds since 1970 (UTC).
+pub(crate) fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX))
 }

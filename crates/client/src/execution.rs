@@ -5,7 +5,7 @@ use glovebox_protocol::frame::{Decoder, Frame, FrameKind, is_modest};
 use glovebox_protocol::ids::ExecutionId;
 
 use crate::error::ClientError;
-use crate::exchange::Answer;
+use crate::pool::Answer;
 
 /// A framed answer that is being read.
 pub(crate) struct Frames {

@@ -16,8 +16,9 @@ use tokio::sync::mpsc;
 use crate::agent::AgentClient;
 use crate::body::RequestBody;
 use crate::error::ClientError;
-use crate::exchange::{Answer, Head, MAX_ANSWER, refusal};
+use crate::exchange::Head;
 use crate::execution::Frames;
+use crate::pool::{Answer, MAX_ANSWER, refusal};
 
 /// Bytes read from a source at once.
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -49,7 +50,7 @@ impl AgentClient {
             left: bytes,
         };
         let request = self.link.sign(head, epoch, body)?;
-        let sending = self.link.send(request);
+        let sending = self.link.send(request, head);
         tokio::pin!(sending);
         let sent = tokio::select! {
             // An answer that comes early is a refusal; the rest need not be read then.

@@ -26,6 +26,11 @@ pub mod gateway_names {
     /// Which gateway answers. Stands on every 401 of a gateway, so that a sender can tell it from
     /// an agent's and learn whom to sign for.
     pub const GATEWAY: &str = "x-glovebox-gateway";
+    /// Which installation the sender takes the gateway to belong to, and on a 401 the one that it
+    /// does.
+    pub const INSTALLATION: &str = "x-glovebox-installation";
+    /// The protocol number that the sender speaks.
+    pub const PROTOCOL: &str = "x-glovebox-protocol";
     /// Which credential signed.
     pub const CREDENTIAL: &str = "x-glovebox-gateway-credential";
     /// Which life of the gateway is meant. A 401 answer carries the present one.
@@ -37,7 +42,7 @@ pub mod gateway_names {
     /// The HMAC-SHA256, hexadecimal.
     pub const SIGNATURE: &str = "x-glovebox-gateway-signature";
 
-    /// Those of a request.
+    /// Those that make up a signature.
     pub const ALL: [&str; 5] = [CREDENTIAL, EPOCH, TIME, NONCE, SIGNATURE];
 }
 
