@@ -12,7 +12,7 @@ use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::SigningKey;
 use glovebox_runtime::{Runtime as _, SandboxSpec, Start};
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
-use glovebox_runtime_embedded::{EmbeddedRuntime, Options, Pool, ReadyKind};
+use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options, Pool, ReadyKind};
 
 use crate::sandbox::Sandbox;
 
@@ -77,6 +77,7 @@ impl Stage {
             installation,
             root_range_start: ROOT_RANGE_START,
             accept_weaker: Vec::new(),
+            afterwards: Afterwards::TheyEnd,
         })
         .await
         .context("starting the runtime")?;

@@ -3,6 +3,10 @@
 //! The runtime speaks first with a [`LauncherConfig`]; the launcher answers [`FromLauncher::Ready`]
 //! or [`FromLauncher::Failed`] with id 0 and ends. When the runtime's end of the socket closes,
 //! the launcher removes every box it made and ends.
+//!
+//! One that stays ([`LauncherConfig::stays`]) goes on instead, and waits at [`DOOR`] in its run
+//! folder for the next runtime, which speaks first with the same configuration. Answers to what
+//! the one before has asked are not given to it; what has ended meanwhile it is told.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,7 +37,14 @@ pub struct LauncherConfig {
     /// When that is made anew which is there in advance.
     #[serde(default)]
     pub renewal: Renewal,
+    /// Whether the launcher outlives its runtime. It ends when it is told to, and when no runtime
+    /// has come for a while and there is no sandbox left.
+    #[serde(default)]
+    pub stays: bool,
 }
+
+/// The socket in the run folder of a launcher that stays, at which the next runtime comes in.
+pub const DOOR: &str = "control";
 
 /// When that is made anew which is there before it is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +123,8 @@ pub enum ToLauncher {
         /// Repeated in the answer.
         id: u64,
     },
+    /// End every box, and then the launcher, also one that stays. The end of the line answers.
+    End,
 }
 
 /// What boxes have in common that can stand in for each other.
@@ -232,6 +245,8 @@ pub struct BoxFacts {
     pub ids: AgentIds,
     /// The host ids that agent and workload have.
     pub host_ids: AgentIds,
+    /// When it has to be gone, in milliseconds since 1970 (UTC).
+    pub hard_deadline_ms: Option<i64>,
     /// Whether it had been made before it was asked for.
     pub was_ready: bool,
     /// Microseconds that each step of the making took, in order.
@@ -339,6 +354,8 @@ pub enum FaultKind {
     Exhausted,
     /// The request cannot be fulfilled as it stands.
     Invalid,
+    /// Another launcher holds the run folder.
+    Held,
     /// Anything else.
     Failed,
 }

@@ -1,4 +1,4 @@
-//! The launcher: makes the pod, serves one runtime over one socket, and leaves nothing behind.
+//! The launcher: makes the pod, serves one runtime at a time, and leaves nothing behind.
 //!
 //! Two processes. The `outer` one has the rights of whoever started it; it prepares what needs
 //! them, clones the `inner` one into a user namespace of unprivileged ids, the pod, and from
@@ -8,6 +8,7 @@
 mod agent_line;
 mod agents;
 mod boxes;
+mod caller;
 mod copying;
 mod ending;
 mod events;
@@ -34,7 +35,7 @@ use std::process::ExitCode;
 /// Runs the launcher with what comes after its own name.
 ///
 /// Without arguments it serves the control socket that it was started with as its standard input,
-/// until that is closed; the status says whether nothing was left behind. With `--try` it tries
+/// until that is closed, or longer where it is told to stay; the status says whether nothing was left behind. With `--try` it tries
 /// what a box needs and prints what it found, for [`crate::probe`].
 #[must_use]
 pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {

@@ -1,5 +1,12 @@
 //! The command line: what can be asked for, and the words of `--help`.
 
+mod gateway;
+
+pub(crate) use gateway::{
+    AskArguments, GatewayArguments, GatewayCommand, KnownArguments, NewArguments, NewCommand,
+    ThroughArguments,
+};
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,11 +30,17 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a script or a notebook on files, and collect what it saves
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Build the tree that sandboxes stand on, or check the one that is there
     Setup(SetupArguments),
     /// Say what this machine can isolate, and how to fix what it cannot
     Doctor(DoctorArguments),
+    /// Ask a gateway
+    Gateway(GatewayArguments),
+    /// Make a key that signs requests to sandboxes
+    Key(NewArguments),
+    /// Make a credential that a gateway accepts
+    Credential(NewArguments),
     /// Print the version of this program and of its protocol
     Version,
 }
@@ -58,7 +71,9 @@ could not do it, or an input is no good. Ctrl-C interrupts the program, a second
 Examples:
   glovebox run examples/penguins/report.py examples/penguins/penguins.csv --out results/
   glovebox run analysis.ipynb sales.xlsx
-  glovebox run -c 'import pandas as pd; print(pd.read_csv(\"a.csv\").describe())' a.csv";
+  glovebox run -c 'import pandas as pd; print(pd.read_csv(\"a.csv\").describe())' a.csv
+  glovebox run report.py a.csv --gateway https://gw:9443 --pin FINGERPRINT \\
+      --credential-file credential --signing-key key";
 
 /// What `glovebox run` takes.
 #[derive(Debug, Args)]
@@ -116,6 +131,10 @@ pub(crate) struct RunArguments {
     /// The data folder, instead of the usual one
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+
+    /// Where to run it instead of on this machine
+    #[command(flatten)]
+    pub(crate) through: ThroughArguments,
 }
 
 /// What `glovebox setup` takes.

@@ -14,7 +14,9 @@ mod progress;
 mod quantity;
 mod run;
 mod scope;
+mod secret;
 mod signals;
+mod through;
 mod words;
 
 use std::io::Write as _;
@@ -59,9 +61,13 @@ fn main() -> ExitCode {
 /// Whether it makes boxes, for trial ones too.
 const fn makes_sandboxes(command: &Command) -> bool {
     match command {
-        Command::Run(_) => true,
+        Command::Run(arguments) => arguments.through.gateway.is_none(),
         Command::Doctor(arguments) => !arguments.fix,
-        Command::Setup(_) | Command::Version => false,
+        Command::Gateway(_)
+        | Command::Setup(_)
+        | Command::Key(_)
+        | Command::Credential(_)
+        | Command::Version => false,
     }
 }
 
@@ -81,6 +87,14 @@ async fn perform(command: Command, environment: &Environment, scope: Result<(), 
                 Err(failure) => said(&failure),
             };
         }
+        Command::Gateway(arguments) => {
+            return match commands::gateway::run(&arguments).await {
+                Ok(status) => status,
+                Err(failure) => said(&failure),
+            };
+        }
+        Command::Key(arguments) => commands::new::key(&arguments),
+        Command::Credential(arguments) => commands::new::credential(&arguments),
         Command::Version => commands::version::run(),
     };
     match done {

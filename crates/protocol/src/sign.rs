@@ -13,7 +13,7 @@ mod verify;
 pub use canonical::{BodyDigest, Envelope};
 pub use credential::{Credential, Credentials, InvalidCredential};
 pub use headers::{HeaderFault, Signature, SignedHeaders, gateway_names, names};
-pub use keys::{InvalidKey, KeyId, PublicKey, SigningKey};
+pub use keys::{InvalidKey, InvalidSigningKey, KeyId, PublicKey, SigningKey};
 pub use verify::{Refusal, Signers, Verified, Verifier, WARN_MS, WINDOW_MS};
 
 use std::fmt;

@@ -389,3 +389,11 @@ fn a_credential_is_not_shown_and_has_one_spelling() {
         assert!(slip.parse::<Credential>().is_err(), "{slip}");
     }
 }
+
+#[test]
+fn a_signing_key_is_read_as_it_was_written() {
+    let (key, text) = SigningKey::generate_written().unwrap();
+    assert_eq!(text.parse::<SigningKey>().unwrap().public(), key.public());
+    assert!(!format!("{key:?}").contains(&text[4..20]));
+    assert!(text[4..].parse::<SigningKey>().is_err());
+}

@@ -8,8 +8,11 @@ mod table;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use glovebox_box::control::{FromLauncher, LauncherConfig, PodFacts, Renewal, ToLauncher};
+use glovebox_box::control::{
+    FaultKind, FromLauncher, LauncherConfig, PodFacts, Renewal, ToLauncher,
+};
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_runtime::{
@@ -22,6 +25,10 @@ use failure::from_link;
 use making::{Inner, Making};
 pub use ready::{Made, Measured, Pool, ReadyKind, Template};
 use table::Table;
+
+/// How often, and how many times, a launcher that is just ending is looked for again.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+const ASK_TIMES: u32 = 400;
 
 /// What an embedded runtime needs to know.
 #[derive(Debug, Clone)]
@@ -40,9 +47,20 @@ pub struct Options {
     pub root_range_start: u32,
     /// Protections whose lack was accepted by name.
     pub accept_weaker: Vec<Weakness>,
+    /// What becomes of the sandboxes when this runtime is gone.
+    pub afterwards: Afterwards,
 }
 
-/// Sandboxes on this machine. When it is dropped, or its process is killed, every sandbox ends.
+/// What becomes of sandboxes when their runtime is dropped, or its process is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Afterwards {
+    /// They end.
+    TheyEnd,
+    /// They go on, and the next runtime that is started with the same options takes them over.
+    TheyGoOn,
+}
+
+/// Sandboxes on this machine.
 #[derive(Debug)]
 pub struct EmbeddedRuntime {
     inner: Arc<Inner>,
@@ -56,7 +74,9 @@ impl EmbeddedRuntime {
     /// [`RuntimeError::Unsupported`] with the name of the protection that cannot be had here;
     /// [`RuntimeError::Unavailable`] for anything else.
     pub async fn start(options: Options) -> Result<Self, RuntimeError> {
-        let run = run_folder_below(&options.run).map_err(|source| RuntimeError::Unavailable {
+        let stays = options.afterwards == Afterwards::TheyGoOn;
+        let run = run_folder_below(&options.run, stays.then_some(options.installation));
+        let run = run.map_err(|source| RuntimeError::Unavailable {
             doing: format!(
                 "making a folder for sockets below {}",
                 options.run.display()
@@ -71,18 +91,23 @@ impl EmbeddedRuntime {
             root_range_start: options.root_range_start,
             accept_weaker: options.accept_weaker,
             renewal: Renewal::default(),
+            stays,
         };
         let table = Table::default();
-        let (link, facts) = Link::start(&options.launcher, &config, table.clone())
+        let (link, facts) = find_or_start(&options.launcher, &config, &table)
             .await
             .map_err(|error| from_link("starting the launcher of the embedded runtime", error))?;
+        let inner = Inner {
+            link,
+            table,
+            layers: options.layers,
+            installation: options.installation,
+        };
+        if stays {
+            inner.adopt().await?;
+        }
         Ok(Self {
-            inner: Arc::new(Inner {
-                link,
-                table,
-                layers: options.layers,
-                installation: options.installation,
-            }),
+            inner: Arc::new(inner),
             facts,
         })
     }
@@ -163,10 +188,11 @@ impl EmbeddedRuntime {
             .close()
             .await
             .map_err(|source| unavailable(source.into()))?;
-        if status.success() {
-            Ok(())
-        } else {
-            Err(unavailable(format!("it ended with {status}").into()))
+        match status {
+            Some(status) if !status.success() => {
+                Err(unavailable(format!("it ended with {status}").into()))
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -227,9 +253,33 @@ impl Runtime for EmbeddedRuntime {
     }
 }
 
-/// Where one launcher is to make its folder. The folder above it must be ours alone: whoever could
-/// rename the launcher's could put a socket of their own in its place.
-fn run_folder_below(base: &Path) -> std::io::Result<PathBuf> {
+/// Comes in to the launcher that is there, or starts one.
+async fn find_or_start(
+    program: &Path,
+    config: &LauncherConfig,
+    table: &Table,
+) -> Result<(Link, PodFacts), LinkError> {
+    let mut asking = tokio::time::interval(ASK_EVERY);
+    for _ in 0..ASK_TIMES {
+        asking.tick().await;
+        if config.stays
+            && let Some(found) = Link::attach(config, table.clone()).await?
+        {
+            return Ok(found);
+        }
+        match Link::start(program, config, table.clone()).await {
+            // One is just ending, or was started a moment ago by somebody else.
+            Err(LinkError::Fault(fault)) if config.stays && fault.kind == FaultKind::Held => {}
+            other => return other,
+        }
+    }
+    Link::start(program, config, table.clone()).await
+}
+
+/// Where one launcher is to make its folder: in the same place for each of an installation, where
+/// it is to be found again. The folder above it must be ours alone: whoever could rename the
+/// launcher's could put a socket of their own in its place.
+fn run_folder_below(base: &Path, installation: Option<InstallationId>) -> std::io::Result<PathBuf> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true).mode(0o711).create(base)?;
     let metadata = fs_err::symlink_metadata(base)?;
@@ -242,6 +292,9 @@ fn run_folder_below(base: &Path) -> std::io::Result<PathBuf> {
         ));
     }
     // The id's random half is enough, and leaves room for socket names.
-    let id = SandboxId::new().to_string();
+    let id = installation.map_or_else(
+        || SandboxId::new().to_string(),
+        |installation| installation.to_string(),
+    );
     Ok(base.join(id.rsplit('-').next().unwrap_or(&id)))
 }

@@ -6,14 +6,18 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use glovebox_box::control::{BoxEnd, Fault, FromLauncher, LauncherConfig, PodFacts, ToLauncher};
+use glovebox_box::control::{
+    BoxEnd, BoxFacts, DOOR, Fault, FromLauncher, LauncherConfig, PodFacts, ToLauncher,
+};
 use glovebox_protocol::ids::SandboxId;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// Longest line of the launcher's, in bytes.
 const MAX_LINE: u64 = 16 * 1024 * 1024;
@@ -63,6 +67,8 @@ fn detail(said: &str) -> String {
 
 /// Told about boxes that end by themselves, and about the end of the launcher.
 pub(crate) trait Watcher: Send + 'static {
+    /// A box was made that somebody asked for who is gone.
+    fn found(&self, facts: &BoxFacts);
     /// A box has ended and was cleaned up.
     fn ended(&self, sandbox: SandboxId, end: &BoxEnd);
     /// The launcher has ended, and every box with it.
@@ -83,7 +89,10 @@ pub(crate) struct Link {
     writer: tokio::sync::Mutex<Option<OwnedWriteHalf>>,
     waiting: Arc<Mutex<Waiting>>,
     said: Arc<Mutex<Vec<u8>>>,
-    child: tokio::sync::Mutex<Child>,
+    /// The launcher, where it was started here and not found.
+    child: tokio::sync::Mutex<Option<Child>>,
+    /// Over when the launcher has said its last.
+    routing: tokio::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Link {
@@ -115,12 +124,46 @@ impl Link {
         if let Some(stderr) = child.stderr.take() {
             tokio::spawn(keep_stderr(stderr, Arc::clone(&said)));
         }
-        let (reader, writer) = UnixStream::from_std(ours).map_err(starting)?.into_split();
+        let stream = UnixStream::from_std(ours).map_err(starting)?;
+        Self::begin(stream, Some(child), said, config, watcher).await
+    }
+
+    /// Comes in to a launcher that stays. Nothing where there is none, or it is just ending.
+    ///
+    /// # Errors
+    /// When there is one that does not take this runtime.
+    pub(crate) async fn attach(
+        config: &LauncherConfig,
+        watcher: impl Watcher,
+    ) -> Result<Option<(Self, PodFacts)>, LinkError> {
+        let Ok(stream) = UnixStream::connect(config.run.join(DOOR)).await else {
+            return Ok(None);
+        };
+        match Self::begin(stream, None, Arc::default(), config, watcher).await {
+            Ok(attached) => Ok(Some(attached)),
+            Err(LinkError::Ended { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn begin(
+        stream: UnixStream,
+        child: Option<Child>,
+        said: Arc<Mutex<Vec<u8>>>,
+        config: &LauncherConfig,
+        watcher: impl Watcher,
+    ) -> Result<(Self, PodFacts), LinkError> {
+        let (reader, writer) = stream.into_split();
+        let pid = child.as_ref().and_then(Child::id);
         let link = Self {
             writer: tokio::sync::Mutex::new(Some(writer)),
-            waiting: Arc::default(),
+            waiting: Arc::new(Mutex::new(Waiting {
+                next: first_id(),
+                ..Waiting::default()
+            })),
             said,
             child: tokio::sync::Mutex::new(child),
+            routing: tokio::sync::Mutex::default(),
         };
         let mut lines = BufReader::new(reader);
         link.send(config).await?;
@@ -131,10 +174,9 @@ impl Link {
             Ok(None) => return Err(link.ended().await),
             Err(error) => return Err(LinkError::Garbled(error)),
         };
-        let pid = rustix::process::Pid::from_raw(
-            link.child.lock().await.id().map_or(0, u32::cast_signed),
-        );
-        tokio::spawn(route(lines, pid, Arc::clone(&link.waiting), watcher));
+        let pid = rustix::process::Pid::from_raw(pid.map_or(0, u32::cast_signed));
+        let routing = tokio::spawn(route(lines, pid, Arc::clone(&link.waiting), watcher));
+        *link.routing.lock().await = Some(routing);
         Ok((link, facts))
     }
 
@@ -172,13 +214,22 @@ impl Link {
         }
     }
 
-    /// Lets the launcher end, which removes every box, and waits until it has.
+    /// Lets the launcher end, which removes every box, and waits until it has. Gives its status
+    /// where it was started here.
     ///
     /// # Errors
     /// When its end cannot be waited for.
-    pub(crate) async fn close(&self) -> std::io::Result<ExitStatus> {
+    pub(crate) async fn close(&self) -> std::io::Result<Option<ExitStatus>> {
+        // One that is gone has ended.
+        let _ = self.send(&ToLauncher::End).await;
         self.writer.lock().await.take();
-        self.child.lock().await.wait().await
+        if let Some(routing) = self.routing.lock().await.take() {
+            routing.await?;
+        }
+        match self.child.lock().await.as_mut() {
+            Some(child) => child.wait().await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn send(&self, line: &impl serde::Serialize) -> Result<(), LinkError> {
@@ -200,7 +251,9 @@ impl Link {
             return LinkError::Distrusted(what);
         }
         // Its last words arrive before its exit status does.
-        let _ = self.child.lock().await.wait().await;
+        if let Some(child) = self.child.lock().await.as_mut() {
+            let _ = child.wait().await;
+        }
         LinkError::Ended {
             said: String::from_utf8_lossy(&lock(&self.said)).into_owned(),
         }
@@ -216,6 +269,14 @@ impl std::fmt::Debug for Link {
 /// Nothing panics while it holds one of these locks; if something did, the data are still whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the numbers of requests begin: elsewhere in each runtime, so that an answer to one that
+/// is gone is not taken for another.
+fn first_id() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let micros = since.map_or(0, |since| since.as_micros());
+    u64::try_from(micros).unwrap_or(0)
 }
 
 async fn read_line(
@@ -267,9 +328,12 @@ async fn route(
             | FromLauncher::Measured { id, .. }
             | FromLauncher::Failed { id, .. } => *id,
         };
-        if let Some(answer) = lock(&waiting).answers.remove(&id) {
+        let asked = lock(&waiting).answers.remove(&id);
+        match (asked, line) {
             // Whoever asked may have gone away; the launcher's work is done all the same.
-            let _ = answer.send(line);
+            (Some(answer), line) => drop(answer.send(line)),
+            (None, FromLauncher::Created { facts, .. }) => watcher.found(&facts),
+            (None, _) => {}
         }
     }
     let mut waiting = lock(&waiting);

@@ -18,7 +18,7 @@ use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::{Epoch, SigningKey};
 use glovebox_runtime::{Runtime as _, SandboxSpec, Start};
-use glovebox_runtime_embedded::{EmbeddedRuntime, Options, ReadyKind};
+use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options, ReadyKind};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixListener;
@@ -78,6 +78,7 @@ impl Played {
             pid: 1,
             ids: IDS,
             host_ids: IDS,
+            hard_deadline_ms: None,
             was_ready,
             stages_us: Vec::new(),
         };
@@ -130,6 +131,7 @@ impl Played {
             installation,
             root_range_start: 0,
             accept_weaker: Vec::new(),
+            afterwards: Afterwards::TheyEnd,
         };
         Self {
             runtime: EmbeddedRuntime::start(options).await.unwrap(),

@@ -222,6 +222,11 @@ impl Boxes {
         entries.filter_map(|entry| entry.told.clone()).collect()
     }
 
+    /// Whether none of them is a sandbox.
+    pub(super) fn no_sandbox_is_left(&self) -> bool {
+        self.sandboxes.is_empty()
+    }
+
     pub(super) fn keys(&self) -> Vec<BoxKey> {
         self.all.keys().copied().collect()
     }

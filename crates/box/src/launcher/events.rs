@@ -26,6 +26,8 @@ const KIND: u32 = 56;
 pub(super) enum Source {
     /// The runtime has said something, or takes more.
     Runtime,
+    /// A runtime wants to come in.
+    Door,
     /// The outer process has ended, or wants us to.
     Outer,
     /// The first process of a box has ended.
@@ -53,6 +55,7 @@ impl Source {
             Self::AgentLine(key) => (5, key.number()),
             Self::TemplateLine(key) => (6, key.number()),
             Self::TemplateProcess(key) => (7, key.number()),
+            Self::Door => (8, 0),
         };
         kind << KIND | number
     }
@@ -69,6 +72,7 @@ impl Source {
             5 => Self::AgentLine(key),
             6 => Self::TemplateLine(template),
             7 => Self::TemplateProcess(template),
+            8 => Self::Door,
             _ => return None,
         })
     }
@@ -101,13 +105,19 @@ impl Events {
         }
     }
 
-    /// The same for one that belongs to somebody else, and will never be closed before the end.
+    /// The same for one that belongs to somebody else, until [`Self::leave_alone`] or the end.
     ///
     /// # Errors
     /// When the kernel has no room for more.
     pub(super) fn watch_for_good(&self, what: impl AsFd, source: Source) -> io::Result<()> {
         let data = EventData::new_u64(source.number());
         Ok(epoll::add(&*self.0, what, data, EventFlags::IN)?)
+    }
+
+    /// Waits for a descriptor no more.
+    pub(super) fn leave_alone(&self, what: impl AsFd) {
+        // If it could not be taken off, it was not on the list.
+        let _ = epoll::delete(&*self.0, what);
     }
 
     /// Waits for room to write as well, or not any more.
@@ -198,6 +208,7 @@ mod tests {
         for source in [
             Source::Runtime,
             Source::Outer,
+            Source::Door,
             Source::Process(key),
             Source::Report(key),
             Source::Words(key),

@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use glovebox_protocol::ids::InstallationId;
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, Gid, Resource, Rlimit, Signal, Uid, getrlimit, set_dumpable_behavior,
@@ -13,11 +12,12 @@ use rustix::process::{
 };
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
+use super::caller::Caller;
 use super::line::Line;
 use super::outer::say;
 use super::pod::Pod;
 use crate::cgroup::pod::PodGroups;
-use crate::control::{Fault, FromLauncher, PodFacts, Renewal};
+use crate::control::{Fault, FromLauncher, LauncherConfig, PodFacts};
 use crate::create::counts;
 use crate::create::mounts::cut_off;
 use crate::create::parent::Surroundings;
@@ -31,14 +31,15 @@ use crate::sys::clone::SingleThread;
 pub(super) struct Inheritance {
     pub(super) facts: PodFacts,
     pub(super) ids: PodIds,
-    pub(super) installation: InstallationId,
+    pub(super) config: LauncherConfig,
     pub(super) run: PathBuf,
     pub(super) run_folder: OwnedFd,
     pub(super) pod: Rc<PodGroups>,
     pub(super) slots: Slots,
     pub(super) host_cpus: u32,
     pub(super) omissions: Omissions,
-    pub(super) renewal: Renewal,
+    /// Where the next runtime comes in, where there is to be one.
+    pub(super) door: Option<OwnedFd>,
     /// Says when the maps are written; closes when the outer process ends.
     pub(super) lifeline: OwnedFd,
 }
@@ -60,14 +61,14 @@ fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
     let Inheritance {
         facts,
         ids,
-        installation,
+        config,
         run,
         run_folder,
         pod,
         slots,
         host_cpus,
         omissions,
-        renewal,
+        door,
         lifeline,
     } = inheritance;
     let failed = |error: Errno| Fault::failed("settling in the pod", error);
@@ -107,7 +108,7 @@ fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
     let surroundings = Surroundings {
         one_thread: SingleThread::verify()
             .map_err(|error| Fault::failed("settling in the pod", error))?,
-        installation,
+        installation: config.installation,
         run,
         run_folder,
         pod,
@@ -116,10 +117,11 @@ fn serve(line: &mut Line, inheritance: Inheritance) -> Result<(), Fault> {
             .map_err(|error| Fault::failed("building the agent's filters", error))?,
         omissions,
     };
-    let pod = Pod::new(surroundings, slots, ids, renewal)?;
-    line.send(&FromLauncher::Ready(facts))
+    let pod = Pod::new(surroundings, slots, ids, config.renewal)?;
+    line.send(&FromLauncher::Ready(facts.clone()))
         .map_err(|error| Fault::failed("answering the runtime", error))?;
-    super::serve::until_closed(line, &lifeline, pod)
+    let caller = Caller::new(line, door, config, facts);
+    super::serve::until_closed(caller, &lifeline, pod)
 }
 
 /// Waits for the outer process's word. `false` when it is gone.

@@ -57,6 +57,7 @@ impl Pod {
                 continue;
             }
             running.facts.sandbox = spec.sandbox;
+            running.facts.hard_deadline_ms = spec.hard_deadline_ms;
             running.facts.was_ready = true;
             let facts = running.facts.clone();
             self.boxes.becomes(key, facts.clone());

@@ -162,6 +162,7 @@ impl Pod {
                     agent: host(begun.ids.pod.agent),
                     workload: host(begun.ids.pod.workload),
                 },
+                hard_deadline_ms: wanted.hard_deadline_ms,
                 was_ready: false,
                 stages_us: Vec::new(),
             },

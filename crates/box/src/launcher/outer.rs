@@ -89,6 +89,8 @@ struct Prepared {
     facts: PodFacts,
     pod: Rc<PodGroups>,
     run_folder: RunFolder,
+    /// Where the next runtime comes in, where there is to be one.
+    door: Option<OwnedFd>,
     slots: OwnedFd,
     host_cpus: u32,
 }
@@ -99,14 +101,14 @@ impl Prepared {
         Ok(Inheritance {
             facts: self.facts.clone(),
             ids: self.ids.clone(),
-            installation: self.config.installation,
+            config: self.config.clone(),
             run: self.run_folder.path().to_owned(),
             run_folder: self.run_folder.open()?,
             pod: Rc::clone(&self.pod),
             slots: Slots::new(self.slots.try_clone()?, self.ids.last()),
             host_cpus: self.host_cpus,
             omissions: Omissions::of_this_program(),
-            renewal: self.config.renewal,
+            door: self.door.as_ref().map(OwnedFd::try_clone).transpose()?,
             lifeline,
         })
     }
@@ -125,13 +127,21 @@ fn prepare(config: &LauncherConfig) -> Result<Prepared, Fault> {
     let ids = PodIds::decide(config.root_range_start)?;
     let owner = pod_owner(&ids)?;
     let run_folder = RunFolder::take(&config.run, owner)?;
-    match prepare_rest(config, &ids, owner, &machine) {
-        Ok((slots, pod, facts)) => Ok(Prepared {
+    let prepared = prepare_rest(config, &ids, owner, &machine);
+    let prepared = prepared.and_then(|(slots, pod, facts)| match door(config, &run_folder) {
+        Ok(door) => Ok((slots, pod, facts, door)),
+        Err(fault) => Err(fault.and_then(pod.remove().map_err(|error| {
+            Fault::failed("removing the control groups of the pod", chain(&error))
+        }))),
+    });
+    match prepared {
+        Ok((slots, pod, facts, door)) => Ok(Prepared {
             config: config.clone(),
             ids,
             facts,
             pod: Rc::new(pod),
             run_folder,
+            door,
             slots,
             host_cpus: machine.cpus,
         }),
@@ -141,6 +151,10 @@ fn prepare(config: &LauncherConfig) -> Result<Prepared, Fault> {
             Err(fault)
         }
     }
+}
+
+fn door(config: &LauncherConfig, run_folder: &RunFolder) -> Result<Option<OwnedFd>, Fault> {
+    config.stays.then(|| run_folder.open_door()).transpose()
 }
 
 fn prepare_rest(

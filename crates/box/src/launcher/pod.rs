@@ -31,6 +31,8 @@ pub(super) struct Pod {
     pub(super) renewal: Renewal,
     /// What the runtime is to be told.
     pub(super) answers: Vec<FromLauncher>,
+    /// Whether the runtime wants everything to end.
+    pub(super) is_to_end: bool,
     /// Why not all of a box could be taken away, while everything ends.
     pub(super) left: Option<Fault>,
 }
@@ -58,6 +60,7 @@ impl Pod {
             pools: Pools::default(),
             renewal,
             answers: Vec::new(),
+            is_to_end: false,
             left: None,
         })
     }
@@ -80,7 +83,7 @@ impl Pod {
     pub(super) fn happened(&mut self, source: Source) {
         match source {
             // These are the loop's own.
-            Source::Runtime | Source::Outer => {}
+            Source::Runtime | Source::Door | Source::Outer => {}
             Source::Process(key) => self.process_ended(key),
             Source::Report(key) => self.reported(key),
             Source::Words(key) => self.pass_on_words(key),

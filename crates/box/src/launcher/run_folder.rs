@@ -14,8 +14,14 @@ use rustix::fs::{
     renameat, rmdir, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
+};
 
-use crate::control::Fault;
+use crate::control::{DOOR, Fault, FaultKind};
+
+/// How many runtimes may wait at the door: as a rule none, and one does not hurt another.
+const WAITING_RUNTIMES: i32 = 8;
 
 const LOCK: &CStr = c"launcher.lock";
 const LOCK_BEFORE: &CStr = c"launcher.lock.new";
@@ -52,7 +58,10 @@ impl RunFolder {
         match lock(&folder, LOCK) {
             Ok(Some(_left)) => sweep_sockets(&folder).map_err(failed)?,
             Ok(None) => {
-                return Err(Fault::invalid(doing(), "another launcher holds it"));
+                return Err(Fault {
+                    kind: FaultKind::Held,
+                    ..Fault::invalid(doing(), "another launcher holds it")
+                });
             }
             Err(Errno::NOENT) => {}
             Err(error) => return Err(failed(error)),
@@ -80,6 +89,30 @@ impl RunFolder {
     /// Its name.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Listens at [`DOOR`] for runtimes of whoever started this launcher.
+    ///
+    /// # Errors
+    /// When the folder's path is too long for a socket, or the socket cannot be made.
+    pub(crate) fn open_door(&self) -> Result<OwnedFd, Fault> {
+        let path = self.path.join(DOOR);
+        let doing = || format!("listening at {}", path.display());
+        let failed = |error: Errno| Fault::failed(doing(), error);
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let door =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(failed)?;
+        bind(&door, &SocketAddrUnix::new(&path).map_err(failed)?).map_err(failed)?;
+        // Before it listens, so that nobody else was ever let in.
+        rustix::fs::chmodat(
+            &self.folder,
+            DOOR,
+            Mode::RUSR | Mode::WUSR,
+            AtFlags::empty(),
+        )
+        .map_err(failed)?;
+        listen(&door, WAITING_RUNTIMES).map_err(failed)?;
+        Ok(door)
     }
 
     /// Empties the folder and removes it.

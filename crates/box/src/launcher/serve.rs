@@ -4,56 +4,53 @@
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
+use super::caller::Caller;
 use super::events::Source;
-use super::line::{Line, Peer};
 use super::pod::Pod;
 use crate::control::{Fault, FromLauncher, ToLauncher};
 
-/// Serves until the runtime or the outer process is gone; then removes every box.
+/// Serves until nobody asks for anything any more, or the outer process is gone; then removes
+/// every box.
 ///
 /// # Errors
 /// When something could not be taken away.
-pub(super) fn until_closed(line: &mut Line, lifeline: &OwnedFd, mut pod: Pod) -> Result<(), Fault> {
+pub(super) fn until_closed(
+    mut caller: Caller<'_>,
+    lifeline: &OwnedFd,
+    mut pod: Pod,
+) -> Result<(), Fault> {
     let failed = |error| Fault::failed("serving the runtime", error);
-    let served = serve(line, lifeline, &mut pod).map_err(failed);
+    let served = serve(&mut caller, lifeline, &mut pod).map_err(failed);
     served.and(end_all(&mut pod).map_err(failed)?)
 }
 
-fn serve(line: &mut Line, lifeline: &OwnedFd, pod: &mut Pod) -> std::io::Result<()> {
-    pod.events.watch_for_good(&*line, Source::Runtime)?;
+fn serve(caller: &mut Caller<'_>, lifeline: &OwnedFd, pod: &mut Pod) -> std::io::Result<()> {
+    caller.watch(&pod.events)?;
     pod.events.watch_for_good(lifeline, Source::Outer)?;
-    let mut wants_room = false;
     loop {
         // One request at a time, so that many at once do not keep everything else waiting.
-        let request = line.next();
-        let until = if request.is_some() {
-            Instant::now()
-        } else {
-            pod.next_moment()
+        let request = caller.next_request(&pod.events)?;
+        let until = match (&request, caller.patience()) {
+            (Some(_), _) => Instant::now(),
+            (None, Some(patience)) => patience.min(pod.next_moment()),
+            (None, None) => pod.next_moment(),
         };
         if let Some(text) = request {
             answer(&text, pod);
         }
-        let mut peer = Peer::Open;
         for source in pod.events.wait(until)? {
             match source {
                 Source::Outer => return Ok(()),
-                Source::Runtime => peer = line.receive()?,
+                Source::Runtime => caller.receive(&pod.events)?,
+                Source::Door => caller.open_door(&pod.events)?,
                 other => pod.happened(other),
             }
         }
         pod.look_at_what_is_due();
-        for answer in std::mem::take(&mut pod.answers) {
-            line.send(&answer)?;
-        }
-        line.flush()?;
-        if peer == Peer::Closed {
+        let answers = std::mem::take(&mut pod.answers);
+        caller.tell(&pod.events, answers)?;
+        if pod.is_to_end || caller.is_done(pod.boxes.no_sandbox_is_left()) {
             return Ok(());
-        }
-        if line.waits_for_room() != wants_room {
-            wants_room = line.waits_for_room();
-            let source = Source::Runtime;
-            pod.events.also_for_room(&*line, source, wants_room)?;
         }
     }
 }
@@ -94,6 +91,7 @@ fn answer(text: &[u8], pod: &mut Pod) {
             pools: pod.pools.facts(Instant::now()),
             templates: pod.templates.facts(),
         }),
+        ToLauncher::End => pod.is_to_end = true,
     }
 }
 

@@ -231,6 +231,7 @@ impl Launcher {
                 root_range_start: ids.range.start,
                 accept_weaker: accept_weaker.to_vec(),
                 renewal,
+                stays: false,
             },
         );
         match hear(&mut line) {

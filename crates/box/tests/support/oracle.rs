@@ -31,7 +31,12 @@ impl Host {
     pub(crate) fn look(pod: &Pod) -> Self {
         let mounts = fs_err::read_to_string("/proc/self/mountinfo").unwrap();
         Self {
-            mounts: mounts.lines().map(str::to_owned).collect(),
+            // Container engines mount in this machine's own namespace; a box never does.
+            mounts: mounts
+                .lines()
+                .filter(|line| !line.contains("/docker/"))
+                .map(str::to_owned)
+                .collect(),
             groups: groups(pod),
             processes: processes(pod).into_values().collect(),
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_protocol::event::EventBody;
 use glovebox_protocol::limits::{InputLimits, Limits};
-use glovebox_runtime_embedded::Options;
+use glovebox_runtime_embedded::{Afterwards, Options};
 use tokio::task::spawn_blocking;
 
 use crate::arguments::RunArguments;
@@ -19,10 +19,12 @@ use crate::output::OutputThread;
 use crate::progress::Progress;
 use crate::quantity::size;
 use crate::run::{
-    Audience, FAILED, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, work,
+    Audience, FAILED, Plan, Reporter, Sandbox, Session, Verdict, Wanted, delete_sandbox,
+    end_launcher, from_client, work,
 };
 use crate::scope::Lack;
 use crate::signals::Signals;
+use crate::through::Through;
 
 const MIB: u64 = 1024 * 1024;
 const TIB: u64 = 1024 * 1024 * MIB;
@@ -121,7 +123,32 @@ async fn attempt(
         );
         session.warn(line).await?;
     }
-    let wanted = Wanted::new(limits, arguments.timeout)?;
+    match Through::of(&arguments.through)? {
+        None => {
+            here(
+                arguments,
+                (environment, scope),
+                &plan,
+                limits,
+                progress,
+                session,
+            )
+            .await
+        }
+        Some(through) => elsewhere(arguments, &through, &plan, limits, progress, session).await,
+    }
+}
+
+/// On this machine, with a launcher that ends with this command.
+async fn here(
+    arguments: &RunArguments,
+    (environment, scope): (&Environment, Result<(), Lack>),
+    plan: &Plan,
+    limits: Limits,
+    progress: &Arc<Progress>,
+    session: &mut Session<'_>,
+) -> Result<Verdict, Failure> {
+    let wanted = Wanted::here(limits, arguments.timeout)?;
     if let Err(lack) = scope
         && let Some(refusal) = lack.refusal(&arguments.accept_weaker)
     {
@@ -137,6 +164,7 @@ async fn attempt(
         installation: wanted.installation(),
         root_range_start: DEFAULT_ROOT_RANGE_START,
         accept_weaker: arguments.accept_weaker.clone(),
+        afterwards: Afterwards::TheyEnd,
     };
     progress.phase("starting the sandbox");
     let begun = Instant::now();
@@ -157,19 +185,69 @@ async fn attempt(
         let made = session
             .until_stopped("starting the sandbox", making)
             .await?;
-        let ready = EventBody::SandboxReady {
-            sandbox,
-            after_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
-        };
-        session.tell(ready).await?;
-        let env: BTreeMap<_, _> = arguments.env.iter().cloned().collect();
-        work(session, &made, &plan, &env, arguments.timeout).await
+        work_in(&made, begun, arguments, plan, session).await
     }
     .await;
     progress.phase("cleaning up");
     let ended = session.clean_up(end_launcher(&runtime)).await;
     let verdict = worked?;
     ended.map(|()| verdict)
+}
+
+/// Behind a gateway.
+async fn elsewhere(
+    arguments: &RunArguments,
+    through: &Through,
+    plan: &Plan,
+    limits: Limits,
+    progress: &Arc<Progress>,
+    session: &mut Session<'_>,
+) -> Result<Verdict, Failure> {
+    progress.phase("starting the sandbox");
+    let begun = Instant::now();
+    let asking = async {
+        let installation = through.client.installation().await;
+        installation.map_err(|error| from_client("asking the gateway", error))
+    };
+    let installation = session
+        .until_stopped("starting the sandbox", asking)
+        .await?;
+    let key = Arc::clone(&through.key);
+    let wanted = Wanted::new(limits, arguments.timeout, installation, key)?;
+    let sandbox = wanted.id();
+    let worked = async {
+        let starting = EventBody::SandboxStarting {
+            sandbox,
+            accepted_weaker: Vec::new(),
+        };
+        session.tell(starting).await?;
+        let making = Sandbox::make_through(through, wanted);
+        let made = session
+            .until_stopped("starting the sandbox", making)
+            .await?;
+        work_in(&made, begun, arguments, plan, session).await
+    }
+    .await;
+    progress.phase("cleaning up");
+    let ended = session.clean_up(delete_sandbox(through, sandbox)).await;
+    let verdict = worked?;
+    ended.map(|()| verdict)
+}
+
+async fn work_in(
+    made: &Sandbox,
+    begun: Instant,
+    arguments: &RunArguments,
+    plan: &Plan,
+    session: &mut Session<'_>,
+) -> Result<Verdict, Failure> {
+    let ready = EventBody::SandboxReady {
+        sandbox: made.id,
+        after_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+    };
+    session.tell(ready).await?;
+    let env: BTreeMap<_, _> = arguments.env.iter().cloned().collect();
+    work(session, made, plan, &env, arguments.timeout).await
 }
 
 /// The limits that were asked for.

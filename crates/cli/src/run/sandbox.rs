@@ -1,11 +1,13 @@
-//! The one sandbox of a run: made, talked to, and gone at the end.
+//! The one sandbox of a run: made, talked to, and gone at the end. On this machine, or behind a
+//! gateway.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use chrono::Utc;
-use glovebox_client::{AgentClient, ByteStream, ClientError, Identity};
+use glovebox_client::{AgentClient, ByteStream, ClientError, GatewayClient, Identity};
 use glovebox_protocol::error::ErrorCode;
+use glovebox_protocol::gateway::{self, CreateSandbox};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::SigningKey;
@@ -15,6 +17,10 @@ use glovebox_runtime::{
 use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
 
 use crate::failure::Failure;
+use crate::through::Through;
+
+/// How long making a sandbox may take, in milliseconds.
+const START_LIMIT_MS: u64 = 90_000;
 
 /// How long a sandbox may live beyond its program's time limit, for copying in and out.
 const BEYOND_TIME_LIMIT: Duration = Duration::from_secs(3600);
@@ -23,10 +29,17 @@ const BEYOND_TIME_LIMIT: Duration = Duration::from_secs(3600);
 const ASK_EVERY: Duration = Duration::from_millis(50);
 const ASK_TIMES: u32 = 40;
 
-/// The sandbox of a run, with the launcher that made it.
+/// Who made a sandbox, and knows how it does.
+enum Maker {
+    /// The launcher of this run. Whoever ends it need not wait for this.
+    Launcher(Weak<EmbeddedRuntime>),
+    /// A gateway.
+    Gateway(GatewayClient),
+}
+
+/// The sandbox of a run.
 pub(crate) struct Sandbox {
-    /// Whoever ends the launcher need not wait for this.
-    runtime: Weak<EmbeddedRuntime>,
+    maker: Maker,
     /// Which one it is.
     pub(crate) id: SandboxId,
     /// Its agent.
@@ -36,25 +49,37 @@ pub(crate) struct Sandbox {
 /// What a sandbox is to be, and the key that its agent obeys.
 pub(crate) struct Wanted {
     spec: ValidatedSpec,
-    key: SigningKey,
+    key: Arc<SigningKey>,
 }
 
 impl Wanted {
-    /// A sandbox with these limits for a program that runs for `time_limit` at most.
-    pub(crate) fn new(limits: Limits, time_limit: Duration) -> Result<Self, Failure> {
+    /// A sandbox with these limits for a program that runs for `time_limit` at most, on this
+    /// machine, with a key of its own.
+    pub(crate) fn here(limits: Limits, time_limit: Duration) -> Result<Self, Failure> {
         let key = SigningKey::generate()
             .map_err(|error| Failure::machine("making a signing key", error))?;
+        Self::new(limits, time_limit, InstallationId::new(), Arc::new(key))
+    }
+
+    /// The same behind a gateway of `installation`, which knows the key.
+    pub(crate) fn new(
+        limits: Limits,
+        time_limit: Duration,
+        installation: InstallationId,
+        key: Arc<SigningKey>,
+    ) -> Result<Self, Failure> {
         let deadline = Utc::now() + time_limit + BEYOND_TIME_LIMIT;
-        let installation = InstallationId::new();
         let spec = SandboxSpec {
             id: SandboxId::new(),
             installation,
             keys: vec![key.public()],
             limits,
             input_limits: InputLimits::default(),
-            trust_domain: installation.to_string(),
-            // A template pays from its second copy on. Here there is one sandbox, and its launcher
-            // ends with it: a kernel of its own is there sooner, and a script needs none.
+            // Whoever holds the key is one person, or one team.
+            trust_domain: key.id().to_string(),
+            // A template pays from its second copy on. On this machine there is one sandbox, and
+            // its launcher ends with it: a kernel of its own is there sooner, and a script needs
+            // none. A gateway is asked for the same.
             start: Start::Fresh,
             idle_limit_ms: None,
             hard_deadline_ms: Some(deadline.timestamp_millis()),
@@ -92,7 +117,7 @@ impl Sandbox {
         client: AgentClient,
     ) -> Self {
         Self {
-            runtime,
+            maker: Maker::Launcher(runtime),
             id,
             client,
         }
@@ -116,7 +141,7 @@ impl Sandbox {
         let identity = Identity {
             installation: wanted.installation(),
             sandbox: wanted.id(),
-            key: Arc::new(wanted.key),
+            key: wanted.key,
         };
         let id = identity.sandbox;
         runtime.create(wanted.spec).await.map_err(from_runtime)?;
@@ -131,30 +156,79 @@ impl Sandbox {
             }
         });
         Ok(Self {
-            runtime,
+            maker: Maker::Launcher(runtime),
             id,
             client,
         })
     }
 
-    /// Why the sandbox is gone, in words. It may take a moment until the runtime knows.
-    pub(crate) async fn why_gone(&self) -> String {
-        let Some(runtime) = self.runtime.upgrade() else {
-            return "with its launcher".into();
+    /// Has a gateway make the sandbox.
+    pub(crate) async fn make_through(through: &Through, wanted: Wanted) -> Result<Self, Failure> {
+        let Wanted { spec, key } = wanted;
+        let spec = spec.into_inner();
+        let identity = Identity {
+            installation: spec.installation,
+            sandbox: spec.id,
+            key,
         };
+        let id = spec.id;
+        let create = CreateSandbox {
+            id,
+            installation: spec.installation,
+            image: through.image.clone(),
+            limits: spec.limits,
+            input_limits: spec.input_limits,
+            trust_domain: spec.trust_domain,
+            start: spec.start,
+            idle_limit_ms: spec.idle_limit_ms,
+            hard_deadline_ms: spec.hard_deadline_ms.unwrap_or(i64::MAX),
+            start_limit_ms: START_LIMIT_MS,
+            is_unclaimed: false,
+        };
+        let gateway = &through.client;
+        let made = gateway.create(&create).await;
+        let made = made.map_err(|error| from_client("making a sandbox", error))?;
+        Ok(Self {
+            client: gateway.agent(identity, made.agent_epoch),
+            maker: Maker::Gateway(gateway.clone()),
+            id,
+        })
+    }
+
+    /// Why the sandbox is gone, in words. It may take a moment until its maker knows.
+    pub(crate) async fn why_gone(&self) -> String {
         let mut ask = tokio::time::interval(ASK_EVERY);
         for _ in 0..ASK_TIMES {
             ask.tick().await;
-            match runtime.inspect(self.id).await {
-                Ok(sandbox) => {
-                    if let SandboxState::Ended { reason } = sandbox.state {
-                        return reason;
-                    }
-                }
-                Err(error) => return error.to_string(),
+            match self.maker.end_reason(self.id).await {
+                Ok(None) => {}
+                Ok(Some(reason)) | Err(reason) => return reason,
             }
         }
         "and nobody knows why".into()
+    }
+}
+
+impl Maker {
+    /// Why a sandbox has ended, if it has; or why that cannot be said.
+    async fn end_reason(&self, id: SandboxId) -> Result<Option<String>, String> {
+        match self {
+            Self::Launcher(runtime) => {
+                let runtime = runtime.upgrade().ok_or("with its launcher")?;
+                let sandbox = runtime.inspect(id).await;
+                match sandbox.map_err(|error| error.to_string())?.state {
+                    SandboxState::Ended { reason } => Ok(Some(reason)),
+                    SandboxState::Running => Ok(None),
+                }
+            }
+            Self::Gateway(gateway) => match gateway.sandbox(id).await {
+                Ok(view) => match view.state {
+                    gateway::SandboxState::Ended { reason, .. } => Ok(Some(reason)),
+                    _ => Ok(None),
+                },
+                Err(error) => Err(from_client("asking the gateway", error).sentence()),
+            },
+        }
     }
 }
 
@@ -198,7 +272,17 @@ pub(crate) fn from_runtime(error: RuntimeError) -> Failure {
     }
 }
 
-/// What a failed call of the agent means to the person.
+/// Ends the sandbox of a run behind a gateway, and returns when nothing of it is left.
+pub(crate) async fn delete(through: &Through, id: SandboxId) -> Result<(), Failure> {
+    match through.client.delete(id).await {
+        Ok(_) => Ok(()),
+        // It was never made.
+        Err(error) if error.code() == Some(ErrorCode::NotFound) => Ok(()),
+        Err(error) => Err(from_client("ending the sandbox", error)),
+    }
+}
+
+/// What a failed call of an agent or a gateway means to the person.
 pub(crate) fn from_client(doing: impl Into<String>, error: ClientError) -> Failure {
     let fix = match &error {
         ClientError::Refused(body) if body.code == ErrorCode::DiskFull => body

@@ -110,6 +110,14 @@ impl From<PublicKey> for String {
     }
 }
 
+/// Starts the written form of a signing key, so that one that lies about is known for one.
+const PREFIX: &str = "gbs_";
+
+/// A text was no signing key. It is not shown: it may be one with a slip in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a signing key: one is `gbs_` and 64 lowercase hexadecimal digits")]
+pub struct InvalidSigningKey;
+
 /// A private signing key. It cannot be printed, copied out or serialised.
 pub struct SigningKey {
     pair: Ed25519KeyPair,
@@ -127,6 +135,19 @@ impl SigningKey {
         ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut seed)
             .map_err(|_| NoRandomness)?;
         Self::from_seed(&seed).map_err(|InvalidKey| NoRandomness)
+    }
+
+    /// Makes a new key, and its written form, which is not to be had again.
+    ///
+    /// # Errors
+    /// When the operating system has no random bytes to give.
+    pub fn generate_written() -> Result<(Self, String), NoRandomness> {
+        let mut seed = [0; 32];
+        ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut seed)
+            .map_err(|_| NoRandomness)?;
+        let digits: String = seed.iter().map(|byte| format!("{byte:02x}")).collect();
+        let key = Self::from_seed(&seed).map_err(|InvalidKey| NoRandomness)?;
+        Ok((key, format!("{PREFIX}{digits}")))
     }
 
     /// The key that belongs to a stored seed.
@@ -160,6 +181,16 @@ impl SigningKey {
         let mut signature = [0; 64];
         signature.copy_from_slice(self.pair.sign(&envelope.canonical()).as_ref());
         signature
+    }
+}
+
+impl std::str::FromStr for SigningKey {
+    type Err = InvalidSigningKey;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSigningKey> {
+        let digits = text.strip_prefix(PREFIX).ok_or(InvalidSigningKey)?;
+        let seed = parse_hex(digits).map_err(|_| InvalidSigningKey)?;
+        Self::from_seed(&seed).map_err(|InvalidKey| InvalidSigningKey)
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) fn from_link(doing: &str, error: LinkError) -> RuntimeError {
                 },
                 FaultKind::Exhausted => RuntimeError::Exhausted(Box::new(fault)),
                 FaultKind::Invalid => RuntimeError::Invalid(Box::new(fault)),
-                FaultKind::Failed => RuntimeError::Unavailable {
+                FaultKind::Held | FaultKind::Failed => RuntimeError::Unavailable {
                     doing: doing.into(),
                     fix,
                     cause: Box::new(fault),

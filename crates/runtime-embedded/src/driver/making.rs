@@ -77,6 +77,19 @@ impl Inner {
         })
     }
 
+    /// Takes over the sandboxes that a launcher has already.
+    pub(super) async fn adopt(&self) -> Result<(), RuntimeError> {
+        let doing = "asking the launcher for its sandboxes";
+        match self.link.ask(|id| ToLauncher::List { id }).await {
+            Ok(FromLauncher::Listed { boxes, .. }) => {
+                boxes.into_iter().for_each(|facts| self.table.adopt(facts));
+                Ok(())
+            }
+            Ok(_) => Err(from_link(doing, LinkError::Mismatched)),
+            Err(error) => Err(from_link(doing, error)),
+        }
+    }
+
     async fn ask_for_box(&self, spec: BoxSpec) -> Result<BoxFacts, LinkError> {
         let answer = self
             .link

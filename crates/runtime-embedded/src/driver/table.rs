@@ -61,6 +61,15 @@ impl Table {
         }
     }
 
+    /// Takes in a box that was made for a runtime that is gone.
+    pub(super) fn adopt(&self, facts: BoxFacts) {
+        lock(&self.0).entry(facts.sandbox).or_insert(Entry {
+            state: SandboxState::Running,
+            hard_deadline_ms: facts.hard_deadline_ms,
+            facts: Some(facts),
+        });
+    }
+
     /// How a sandbox was made, once it is.
     pub(super) fn made(&self, id: SandboxId) -> Option<Made> {
         let table = lock(&self.0);
@@ -105,6 +114,16 @@ impl Table {
         }
     }
 
+    /// Writes down that a sandbox has ended, which may have been made for a runtime that is gone.
+    fn note_end(&self, id: SandboxId, why: &str) {
+        self.mark_ended(id, why);
+        lock(&self.0).entry(id).or_insert(Entry {
+            facts: None,
+            state: SandboxState::Ended { reason: why.into() },
+            hard_deadline_ms: None,
+        });
+    }
+
     pub(super) fn forget(&self, id: SandboxId) {
         lock(&self.0).remove(&id);
     }
@@ -120,8 +139,12 @@ impl Table {
 }
 
 impl Watcher for Table {
+    fn found(&self, facts: &BoxFacts) {
+        self.adopt(facts.clone());
+    }
+
     fn ended(&self, sandbox: SandboxId, end: &BoxEnd) {
-        self.mark_ended(sandbox, &end.to_string());
+        self.note_end(sandbox, &end.to_string());
     }
 
     fn launcher_gone(&self) {

@@ -11,7 +11,7 @@ use glovebox_box::weakness::Weakness;
 use glovebox_protocol::ids::InstallationId;
 use glovebox_runtime::{Capability, RuntimeError};
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
-use glovebox_runtime_embedded::{EmbeddedRuntime, Options};
+use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options};
 use glovebox_testkit::escape::{Lab, Red, report};
 use glovebox_testkit::{program, test_data};
 use rustix::fs::{Mode, OFlags};
@@ -145,6 +145,7 @@ pub(crate) fn options(run: &TempDir) -> Result<Options> {
         installation: InstallationId::new(),
         root_range_start: DEFAULT_ROOT_RANGE_START,
         accept_weaker: Vec::new(),
+        afterwards: Afterwards::TheyEnd,
     })
 }
 

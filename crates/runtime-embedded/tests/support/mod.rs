@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_protocol::ids::InstallationId;
-use glovebox_runtime_embedded::Options;
 use glovebox_runtime_embedded::tree::{Programs, Setup, Silent};
+use glovebox_runtime_embedded::{Afterwards, Options};
 use glovebox_testkit::{programs, test_data};
 
 /// The Python of a sandbox.
@@ -35,6 +35,7 @@ pub(crate) fn options_with(programs: &Path) -> Options {
         installation: InstallationId::new(),
         root_range_start: DEFAULT_ROOT_RANGE_START,
         accept_weaker: Vec::new(),
+        afterwards: Afterwards::TheyEnd,
     }
 }
 

@@ -308,9 +308,12 @@ pub fn judge_controls(table: &[&Expectation], outside: &[Report], facts: &Facts)
             }
             Control::Itself | Control::Test(_) => continue,
         };
+        // A probe that has a line of its own in the table has that line's control.
+        let is_named = |id: &str| table.iter().any(|other| other.id == id);
         let found: Vec<_> = outside
             .iter()
             .filter(|report| expectation.matches(&report.id))
+            .filter(|report| expectation.id == report.id || !is_named(&report.id))
             .collect();
         if found.is_empty() {
             reds.push(Red::new(

@@ -1,0 +1,111 @@
+//! The command line of what has to do with gateways.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use glovebox_client::Fingerprint;
+use glovebox_protocol::ids::InstallationId;
+
+/// Which gateway, and how it and this command know each other.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Through a gateway")]
+pub(crate) struct ThroughArguments {
+    /// The gateway, as https://HOST[:PORT] or unix:/PATH
+    #[arg(long, value_name = "URL", requires_all = ["credential_file", "signing_key"])]
+    pub(crate) gateway: Option<String>,
+
+    /// How the gateway is known for the right one, and who asks it
+    #[command(flatten)]
+    pub(crate) known: KnownArguments,
+
+    /// The key that signs requests to the sandbox; `glovebox key new` makes one
+    #[arg(long, value_name = "FILE", requires = "gateway")]
+    pub(crate) signing_key: Option<PathBuf>,
+
+    /// The image of the sandbox, instead of the first one that the gateway allows
+    #[arg(long, value_name = "IMAGE", requires = "gateway")]
+    pub(crate) image: Option<String>,
+}
+
+/// How a gateway is known for the right one, and who asks it.
+#[derive(Debug, Args)]
+pub(crate) struct KnownArguments {
+    /// The fingerprint that the gateway printed at its first start
+    #[arg(long, value_name = "FINGERPRINT", conflicts_with_all = ["ca_bundle", "same_host"])]
+    pub(crate) pin: Option<Fingerprint>,
+
+    /// Certificates (PEM) one of which certifies the gateway, instead of a fingerprint
+    #[arg(long, value_name = "FILE", conflicts_with = "same_host")]
+    pub(crate) ca_bundle: Option<PathBuf>,
+
+    /// Accept http://: the gateway is on this machine, and whoever can read its network may read
+    /// what is sent
+    #[arg(long)]
+    pub(crate) same_host: bool,
+
+    /// A credential that the gateway accepts; `glovebox credential new` makes one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) credential_file: Option<PathBuf>,
+
+    /// The installation that the gateway has to belong to; any, where it is not given
+    #[arg(long, value_name = "ID")]
+    pub(crate) installation: Option<InstallationId>,
+}
+
+/// What `glovebox gateway` takes.
+#[derive(Debug, Args)]
+pub(crate) struct GatewayArguments {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: GatewayCommand,
+}
+
+/// What `glovebox gateway` can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GatewayCommand {
+    /// Print the fingerprint of the gateway at URL, to compare it with what the gateway printed
+    Fingerprint {
+        /// A gateway, as https://HOST[:PORT]; nothing is sent to it
+        #[arg(value_name = "URL")]
+        url: String,
+    },
+    /// Print what a gateway says of itself
+    Info(AskArguments),
+    /// Print what a gateway finds when it looks at its host
+    Preflight(AskArguments),
+}
+
+/// What asking a gateway takes.
+#[derive(Debug, Args)]
+pub(crate) struct AskArguments {
+    /// The gateway, as https://HOST[:PORT] or unix:/PATH
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+
+    /// How the gateway is known for the right one, and who asks it
+    #[command(flatten)]
+    pub(crate) known: KnownArguments,
+
+    /// Print the JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `glovebox key` and `glovebox credential` take.
+#[derive(Debug, Args)]
+pub(crate) struct NewArguments {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: NewCommand,
+}
+
+/// What `glovebox key` and `glovebox credential` can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum NewCommand {
+    /// Make a new one
+    New {
+        /// Where it goes; nothing may be there yet
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}
