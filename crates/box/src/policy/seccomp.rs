@@ -5,6 +5,8 @@
 //! sockets that is not ours gets `EAFNOSUPPORT`, which is what libraries expect of a machine
 //! without that network. Of filters that answer, the last loaded is heard; so what is answered
 //! here has to stand on the list. All kill a process that calls by another processor's numbers.
+//!
+//! How the list finds the rules of a call is in [`halving`](super::halving).
 
 use std::collections::BTreeMap;
 
@@ -14,6 +16,7 @@ use seccompiler::{
     SeccompRule, TargetArch, apply_filter,
 };
 
+use super::halving::{CALLS_IN_PART, Part, joined};
 use super::syscalls::{
     AGENT, Allowed, CLONE_NEW, FLAGS_REFUSED, IOCTL_NETWORK, IOCTL_REFUSED, LOCK_RECORD,
     PERSONALITY_QUERY, PRCTL, SET_ATTRIBUTE, SOCKET_OPTIONS_REFUSED, WORKLOAD, WORKLOAD_OLDER,
@@ -212,11 +215,19 @@ fn with_arguments(rules: &mut Rules) -> Result<(), SeccompError> {
 }
 
 fn list(rules: Rules) -> Result<Filter, SeccompError> {
-    build(
-        rules,
-        SeccompAction::Errno(libc::ENOSYS.cast_unsigned()),
-        SeccompAction::Allow,
-    )
+    let mut rules = rules.into_iter().peekable();
+    let mut parts = Vec::new();
+    while let Some((first, _)) = rules.peek() {
+        let first = u32::try_from(*first).map_err(describe)?;
+        let calls = rules.by_ref().take(CALLS_IN_PART).collect();
+        let Filter(program) = build(
+            calls,
+            SeccompAction::Errno(libc::ENOSYS.cast_unsigned()),
+            SeccompAction::Allow,
+        )?;
+        parts.push(Part { first, program });
+    }
+    Ok(Filter(joined(&parts)))
 }
 
 fn build(
@@ -257,18 +268,4 @@ fn describe(error: impl std::fmt::Display) -> SeccompError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_filter_can_be_built() {
-        for filters in [
-            Filters::workload(false),
-            Filters::workload(true),
-            Filters::agent(),
-        ] {
-            let Filter(program) = filters.unwrap().list;
-            assert!(program.len() < 4096, "{} instructions", program.len());
-        }
-    }
-}
+mod tests;
