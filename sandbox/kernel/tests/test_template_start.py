@@ -147,8 +147,27 @@ class Copies(unittest.TestCase):
             "len(os.listdir('/proc/self/task')), os.environ['OMP_NUM_THREADS'], os.environ['OPENBLAS_NUM_THREADS']"
         )
         for threads in (1, 2, 3):
-            seen = self.kernel(threads=threads).run(code).result["data"]["text/plain"]
+            kernel = self.kernel(threads=threads)
+            seen = kernel.run(code).result["data"]["text/plain"]
             self.assertEqual(seen, f"({threads}, '{threads}', '{threads}')")
+            product = "float((a @ a)[0, 0]), float(np.linalg.solve(a + np.eye(500), a)[0, 0]) < 1"
+            outcome = kernel.run(product)
+            self.assertEqual(outcome.result["data"]["text/plain"], "(500.0, True)")
+
+    def test_threads_for_linear_algebra_come_with_its_first_work(self):
+        kernel = self.kernel(threads=3)
+        code = "len(os.listdir('/proc/self/task'))"
+        self.assertEqual(kernel.run(f"import os; {code}").result["data"]["text/plain"], "1")
+        kernel.run(FRAME)
+        self.assertEqual(kernel.run(code).result["data"]["text/plain"], "1")
+        kernel.run("import numpy as np; a = np.ones((500, 500)); a @ a")
+        self.assertEqual(kernel.run(code).result["data"]["text/plain"], "3")
+        # And again in a child, which has none of them.
+        child = kernel.run(
+            "r, w = os.pipe()\nif os.fork() == 0:\n    a @ a\n"
+            f"    os.write(w, str({code}).encode()); os._exit(0)\nos.wait(); os.read(r, 9)"
+        )
+        self.assertEqual(child.result["data"]["text/plain"], "b'3'")
 
     def test_a_copy_of_a_copy_is_a_child_of_code(self):
         kernel = self.kernel()

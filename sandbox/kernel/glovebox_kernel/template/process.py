@@ -72,8 +72,10 @@ class Template:
             traces.own_up()
             if reseed:
                 generators.reseed()
-            self._blas.use(thread_count)
             self._kernel.attach(wire)
+            # Last, as it may start threads: whoever has some waits for all processors when its
+            # table of descriptors grows.
+            self._blas.use(thread_count)
             self._kernel.serve()
         finally:
             os._exit(STATUS_BROKEN)
