@@ -242,7 +242,7 @@ fn a_ready_box_has_a_kernel_of_its_template_and_goes_when_that_is_renewed() {
         panic!("it was told {told:?}");
     };
     order(&facts, r#"{"do":"kernel","ask":false}"#);
-    assert_eq!(tell(&facts, pid, "print(6 * 7)"), "42\n");
+    assert_eq!(tell(&facts, pid, "print(6 * 7, in_advance)"), "42 1\n");
     let before = launcher.pool_once(|pool| pool.ready == 2);
     assert_eq!(before.aged_out, 0);
     let (_, templates) = launcher.measure();

@@ -87,7 +87,7 @@ fn a_copy_has_null_streams_and_its_wire_and_the_agent_for_a_parent() {
     let mut launcher = Launcher::start(data.path());
     let (facts, pid) = with_kernel(&mut launcher);
     let code = "import fcntl, os
-print(wire, threads, reseed)
+print(wire, threads, reseed, in_advance)
 for fd in sorted(os.listdir('/proc/self/fd'), key=int):
     try: print(fd, os.readlink(f'/proc/self/fd/{fd}').split(':')[0], fcntl.fcntl(int(fd), fcntl.F_GETFL) & os.O_ACCMODE)
     except OSError: pass
@@ -98,7 +98,7 @@ print(os.getpid() == int(os.readlink('/proc/self')), threading.get_native_id() =
     assert_eq!(
         tell(&facts, pid, code),
         format!(
-            "3 1 1
+            "3 1 1 0
 0 /dev/null 0
 1 /dev/null 1
 2 /dev/null 1

@@ -4,6 +4,7 @@ What a first cell would have to import, make or copy is then there. Nothing of i
 seen: the next cell is the first one, in a namespace as it was.
 """
 
+import sys
 from _socket import SCM_RIGHTS, SOL_SOCKET, socketpair
 from collections.abc import Iterable
 from struct import Struct, pack
@@ -73,3 +74,5 @@ class _Before:
         shell.displayhook.forget()
         shell.history_manager.forget()
         shell.compile.forget()
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            vars(sys).pop(name, None)

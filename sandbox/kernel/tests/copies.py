@@ -61,6 +61,7 @@ class TemplateProcess:
             "folder": folder,
             "threads": 1,
             "reseed": 1,
+            "in_advance": 0,
             "process_ids_of_its_own": False,
             **order,
         }

@@ -62,7 +62,7 @@ def become_kernel(template: Template, wire: int, order: dict) -> NoReturn:
     os.chdir(order["folder"])
     os.closerange(3, wire)
     os.closerange(wire + 1, 1024)
-    template.child(wire, order["threads"], order["reseed"])
+    template.child(wire, order["threads"], order["reseed"], order["in_advance"])
     os._exit(99)
 
 

@@ -104,6 +104,11 @@ class Generators(unittest.TestCase):
         self.assertEqual(self.equal(copies[0], copies[1]), set())
         self.assertEqual(self.equal(copies[1], copies[2]), set())
 
+    def test_no_two_that_were_made_in_advance_draw_the_same(self):
+        copies = [self.draws(in_advance=1) for _ in range(3)]
+        self.assertEqual(self.equal(copies[0], copies[1]), set())
+        self.assertEqual(self.equal(copies[1], copies[2]), set())
+
     def test_without_new_seeds_they_would(self):
         copies = [self.draws(reseed=0) for _ in range(2)]
         self.assertEqual(self.equal(*copies), ONLY_RESEEDED_BY_US)

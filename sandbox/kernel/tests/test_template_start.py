@@ -108,6 +108,16 @@ class Copies(unittest.TestCase):
         self.assertEqual(kernel.run(FRAME).status, "ok")
         self.assertLess(kernel.private_kib(), 12 * 1024)
 
+    def test_one_made_in_advance_has_the_pages_of_first_work_already(self):
+        count = "__import__('resource').getrusage(0).ru_minflt"
+        faults = []
+        for in_advance in (0, 1):
+            kernel = self.kernel(in_advance=in_advance)
+            self.assertLess(kernel.private_kib(), (6 + 4 * in_advance) * 1024)
+            outcome = kernel.run(f"before = {count}{FRAME}print({count} - before)")
+            faults.append(int(outcome.stdout))
+        self.assertLess(faults[1] * 3, faults[0])
+
     def test_what_people_do_first_has_nothing_to_load(self):
         kernel = self.kernel()
         modules = "print(*__import__('sys').modules)"

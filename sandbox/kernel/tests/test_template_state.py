@@ -98,6 +98,7 @@ def ask(kernel: Kernel, questions: dict[str, str], libraries: str = "") -> dict[
 
 
 class State(unittest.TestCase):
+    in_advance = 0
     template: TemplateProcess
     fresh: Kernel
     copy: Kernel
@@ -110,7 +111,7 @@ class State(unittest.TestCase):
         for folder in cls.folders:
             cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
         cls.fresh = Kernel(cls.folders[0])
-        cls.copy = cls.template.kernel(cls.folders[1])
+        cls.copy = cls.template.kernel(cls.folders[1], in_advance=cls.in_advance)
         for kernel in (cls.fresh, cls.copy):
             cls.addClassCleanup(kernel.stop)
         cls.first = cls.answers(BEFORE_ANYTHING)
@@ -152,6 +153,12 @@ class State(unittest.TestCase):
         copy = set(self.copy.run(code).stdout.split())
         self.assertEqual(fresh - copy, set())
         self.assertGreater(len(copy), 1000)
+
+
+class StateInAdvance(State):
+    """Of one that was made before anybody waited for it."""
+
+    in_advance = 1
 
 
 if __name__ == "__main__":

@@ -178,6 +178,13 @@ impl Boxes {
         }
     }
 
+    /// Whether a box is none that anybody has asked for yet.
+    pub(super) fn is_nobodys(&self, key: BoxKey) -> bool {
+        self.all
+            .get(&key)
+            .is_some_and(|entry| entry.sandbox.is_none())
+    }
+
     /// Makes a box that was nobody's a sandbox.
     pub(super) fn becomes(&mut self, key: BoxKey, facts: BoxFacts) {
         if let Some(entry) = self.all.get_mut(&key) {

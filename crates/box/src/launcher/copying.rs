@@ -41,6 +41,7 @@ impl Pod {
                 return self.refuse_kernel(for_box, fault.to_string());
             }
         };
+        let in_advance = self.boxes.is_nobodys(for_box);
         let Some(running) = self.boxes.running(for_box) else {
             return;
         };
@@ -50,6 +51,7 @@ impl Pod {
             limits: &running.kind.limits,
             namespaces: &prepared.namespaces,
             wire: prepared.kernels_end.as_fd(),
+            in_advance,
             doors: &prepared.doors,
             omissions: &running.omissions,
         };

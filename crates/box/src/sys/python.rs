@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use crate::template::serve::{Interpreter, failed, serve};
+use crate::template::serve::{Interpreter, KernelStart, failed, serve};
 
 unsafe extern "C" {
     fn PyOS_BeforeFork();
@@ -14,9 +14,10 @@ unsafe extern "C" {
     fn PyOS_AfterFork_Child();
 }
 
-/// Runs a kernel: the descriptor of its wire, the threads that libraries may start, and whether
-/// generators of random numbers begin anew. Does not come back.
-type Kernel = extern "C" fn(libc::c_int, libc::c_int, libc::c_int) -> libc::c_int;
+/// Runs a kernel: the descriptor of its wire, the threads that libraries may start, whether
+/// generators of random numbers begin anew, and whether nobody waits for it yet. Does not come
+/// back.
+type Kernel = extern "C" fn(libc::c_int, libc::c_int, libc::c_int, libc::c_int) -> libc::c_int;
 
 /// Takes orders of the launcher from the socket `line` until that is closed, and runs `child` in
 /// each copy. Gives 0 then, and 1 when the template cannot go on; the launcher has been told why.
@@ -74,7 +75,13 @@ impl Interpreter for ThisPython {
         unsafe { PyOS_AfterFork_Child() }
     }
 
-    fn kernel(&self, wire: i32, threads: i32, reseed: bool) -> i32 {
-        (self.kernel)(wire, threads, reseed.into())
+    fn kernel(&self, start: KernelStart) -> i32 {
+        let KernelStart {
+            wire,
+            threads,
+            reseed,
+            in_advance,
+        } = start;
+        (self.kernel)(wire, threads, reseed.into(), in_advance.into())
     }
 }

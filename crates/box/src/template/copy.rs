@@ -11,7 +11,7 @@ use rustix::thread::move_into_link_name_space;
 use super::fork::FilterSet;
 use super::namespaces::VIEW;
 use super::order::Order;
-use super::serve::Interpreter;
+use super::serve::{Interpreter, KernelStart};
 use crate::create::privileges;
 use crate::create::step::Failed;
 use crate::fault::chain;
@@ -64,8 +64,12 @@ impl Copy<'_> {
         drop(account);
         python.after_fork_in_copy();
         let threads = i32::try_from(self.order.threads).unwrap_or(1);
-        let reseed = !self.order.omissions.omits(Mutation::Reseed);
-        python.kernel(WIRE, threads, reseed)
+        python.kernel(KernelStart {
+            wire: WIRE,
+            threads,
+            reseed: !self.order.omissions.omits(Mutation::Reseed),
+            in_advance: self.order.in_advance,
+        })
     }
 
     /// Takes its place: the last namespace, what makes it a process of its own, and the

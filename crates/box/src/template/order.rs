@@ -41,6 +41,8 @@ pub(crate) struct Order {
     pub(crate) limits: Limits,
     /// Threads that numerical libraries may start by themselves.
     pub(crate) threads: u32,
+    /// Whether nobody waits for the kernel yet: it may take its time to become quick.
+    pub(crate) in_advance: bool,
     /// How the copy comes into the workload's control groups.
     pub(crate) groups: GroupsWay,
     /// What a test build leaves out of the seal.

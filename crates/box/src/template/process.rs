@@ -58,6 +58,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) namespaces: &'a Namespaces,
     /// The kernel's end of the wire to the agent.
     pub(crate) wire: BorrowedFd<'a>,
+    /// Whether nobody waits for it yet.
+    pub(crate) in_advance: bool,
     /// The ways into the workload's control groups; none where there are no groups.
     pub(crate) doors: &'a WorkDoors,
     /// What is left out of this box.
@@ -163,6 +165,7 @@ impl Template {
             ids: wanted.ids,
             limits: wanted.limits.clone(),
             threads: wanted.limits.library_threads(),
+            in_advance: wanted.in_advance,
             groups,
             omissions: wanted.omissions.clone(),
         };

@@ -19,7 +19,20 @@ pub(crate) trait Interpreter {
     /// Goes on after that in a copy.
     fn after_fork_in_copy(&self);
     /// Runs a kernel and ends the process.
-    fn kernel(&self, wire: i32, threads: i32, reseed: bool) -> i32;
+    fn kernel(&self, start: KernelStart) -> i32;
+}
+
+/// How a kernel begins in a copy.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KernelStart {
+    /// The descriptor of its wire.
+    pub(crate) wire: i32,
+    /// The threads that libraries may start.
+    pub(crate) threads: i32,
+    /// Whether generators of random numbers begin anew.
+    pub(crate) reseed: bool,
+    /// Whether nobody waits for it yet.
+    pub(crate) in_advance: bool,
 }
 
 /// Why a template cannot go on. The launcher has been told.

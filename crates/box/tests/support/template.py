@@ -12,8 +12,8 @@ LINE = 3
 LIBRARY = "/opt/glovebox/bin/libglovebox_template.so"
 
 
-def kernel(wire, threads, reseed):
-    variables = {"wire": wire, "threads": threads, "reseed": reseed}
+def kernel(wire, threads, reseed, in_advance):
+    variables = {"wire": wire, "threads": threads, "reseed": reseed, "in_advance": in_advance}
     while code := request(wire):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -36,7 +36,7 @@ def request(wire):
 
 
 library = ctypes.PyDLL(LIBRARY)
-kind = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int)
+kind = ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.c_int] * 4)
 child = kind(kernel)
 if os.path.exists("/opt/glovebox/share/fail"):
     library.glovebox_template_failed(LINE, b"told to")

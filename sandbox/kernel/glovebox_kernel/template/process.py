@@ -15,7 +15,7 @@ LINE = 3
 LIBRARY = "/opt/glovebox/bin/libglovebox_template.so"
 """What copies the process. Told to serve, it returns when the launcher closes the line."""
 
-_Child = PYFUNCTYPE(c_int, c_int, c_int, c_int)
+_Child = PYFUNCTYPE(c_int, c_int, c_int, c_int, c_int)
 
 
 def main() -> NoReturn:
@@ -63,13 +63,16 @@ class Template:
         gc.freeze()
         memory.settle()
 
-    def child(self, wire: int, thread_count: int, reseed: int) -> int:
+    def child(self, wire: int, thread_count: int, reseed: int, in_advance: int) -> int:
         """Runs the kernel of a copy. Does not return.
 
         A copy that cannot begin has nobody to tell but by its exit status.
         """
         try:
             traces.own_up()
+            if in_advance:
+                self._take_pages()
+            # After all that may have drawn from them.
             if reseed:
                 generators.reseed()
             self._kernel.attach(wire)
@@ -79,3 +82,12 @@ class Template:
             self._kernel.serve()
         finally:
             os._exit(STATUS_BROKEN)
+
+    def _take_pages(self) -> None:
+        """Takes copies of the pages that first cells write to, while nobody waits for them.
+
+        To count who uses an object is to write to it, so these are more than one would think. An
+        error is not among the cells: its pages are half as many again.
+        """
+        self._kernel.rehearse(warming.FIRST_CELLS)
+        gc.collect()

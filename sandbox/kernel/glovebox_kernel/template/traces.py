@@ -44,8 +44,6 @@ def forget() -> None:
     threading._counter = itertools.count(1).__next__  # type: ignore[attr-defined]
     # Another folder lies there in a sandbox, and may have been changed at the same moment.
     sys.path_importer_cache.pop(os.getcwd(), None)
-    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
-        vars(sys).pop(name, None)
     # A warning that was passed over while warming up is still to be shown once.
     for module in list(modules.values()):
         if isinstance(module, ModuleType):

@@ -8,17 +8,20 @@ import io
 from importlib import import_module
 from typing import Any
 
-CELLS = [
+FIRST_CELLS = [
     "1 + 1",
     "x = 1\nprint(x, end='')",
     "display(1)",
     """import pandas as pd
 df = pd.DataFrame({"kind": ["a", "b"], "number": [1, 2]})
 df.groupby("kind")["number"].sum()""",
+    'df["number"].sum(), df["number"].mean(), df[df["number"] > 1]',
     "df",
-    "1 / 0",
 ]
-"""What people run first, or often."""
+"""What people run first."""
+
+CELLS = [*FIRST_CELLS, "1 / 0"]
+"""And what they run often."""
 
 ONLY_LOADED = (
     "asyncio",
