@@ -22,6 +22,7 @@ pub mod limits;
 pub mod log;
 pub mod process;
 pub mod sign;
+pub mod strict;
 
 /// The number of the protocol that this build speaks.
 ///

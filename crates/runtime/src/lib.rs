@@ -61,6 +61,12 @@ pub trait Runtime: Send + Sync {
     /// Ends a sandbox and forgets it, workspace included. Removing one that is not there
     /// succeeds.
     fn remove(&self, id: SandboxId) -> Reply<'_, ()>;
+
+    /// Memory that all sandboxes together use now, in bytes; nothing where the runtime cannot
+    /// tell.
+    fn memory_used(&self) -> Reply<'_, Option<u64>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 /// What a runtime says of itself.

@@ -26,6 +26,13 @@ pub mod gateway_names {
     /// Which gateway answers. Stands on every 401 of a gateway, so that a sender can tell it from
     /// an agent's and learn whom to sign for.
     pub const GATEWAY: &str = "x-glovebox-gateway";
+    /// The protocol number that the sender speaks.
+    pub const PROTOCOL: &str = "x-glovebox-protocol";
+    /// The installation that the sender belongs to.
+    pub const INSTALLATION: &str = "x-glovebox-installation";
+    /// In an answer: how far the sender's clock is ahead of the gateway's, in milliseconds, where
+    /// that is more than [`WARN_MS`](crate::sign::WARN_MS).
+    pub const CLOCK_OFF_MS: &str = "x-glovebox-clock-off-ms";
     /// Which credential signed.
     pub const CREDENTIAL: &str = "x-glovebox-gateway-credential";
     /// Which life of the gateway is meant. A 401 answer carries the present one.

@@ -1,0 +1,34 @@
+//! What a gateway says of itself to those who hold a credential.
+
+use glovebox_protocol::gateway::{Budget, Info};
+use glovebox_protocol::sign::KeyId;
+
+use crate::state::Shared;
+
+/// Everything, for a caller that has signed with the credential `yours`.
+pub(crate) async fn info(shared: &Shared, yours: KeyId) -> Info {
+    let runtime = shared.runtime.describe();
+    Info {
+        protocol: glovebox_protocol::PROTOCOL_VERSION,
+        version: env!("CARGO_PKG_VERSION").into(),
+        gateway: shared.rules.gateway,
+        installation: shared.rules.installation,
+        runtime: runtime.name.into(),
+        capabilities: runtime.capabilities,
+        images: Vec::new(),
+        credentials: shared.credentials(yours),
+        agent_keys: shared.rules.agent_keys.iter().map(|key| key.id()).collect(),
+        budget: budget(shared).await,
+        time_ms: shared.now_ms(),
+    }
+}
+
+async fn budget(shared: &Shared) -> Budget {
+    let load = crate::budget::load(shared).await;
+    Budget {
+        sandboxes: load.sandboxes,
+        max_sandboxes: shared.rules.max_sandboxes,
+        memory_bytes: load.memory_bytes,
+        max_memory_bytes: shared.rules.max_memory_bytes,
+    }
+}

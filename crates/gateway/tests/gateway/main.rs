@@ -1,0 +1,7 @@
+//! The gateway from outside: real TLS, real sockets, a runtime that only plays one.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod basics;
+mod relay;
+mod rig;
