@@ -16,6 +16,7 @@ use crate::images::AllowedImages;
 pub use fault::Fault;
 use fault::Faults;
 pub use limits::host_memory_bytes;
+pub(crate) use listen::containers_reach;
 pub use listen::{Interface, Listen, Transport, interfaces};
 pub use secrets::{CredentialSource, SecretsError};
 

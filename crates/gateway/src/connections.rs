@@ -2,6 +2,7 @@
 //! and waits longest has to go, so that nobody without one can keep the others out.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +14,7 @@ use crate::state::lock;
 /// What is known of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
+    peer: Option<SocketAddr>,
     is_authenticated: AtomicBool,
     requests: AtomicU32,
     shown: Notify,
@@ -28,6 +30,17 @@ impl Drop for Busy<'_> {
 }
 
 impl Standing {
+    pub(crate) fn new(peer: Option<SocketAddr>) -> Self {
+        Self {
+            peer,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) const fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
     /// Somebody with a credential is on it.
     pub(crate) fn authenticated(&self) {
         if !self.is_authenticated.swap(true, Ordering::Relaxed) {

@@ -128,6 +128,18 @@ impl ApiError {
         .fix(format!("name one of GATEWAY_ALLOWED_IMAGES: {allowed}"))
     }
 
+    /// The runtime makes sandboxes of something else.
+    pub(crate) fn no_images(image: &str) -> Self {
+        let image = image.get(..256).unwrap_or(image);
+        let image = glovebox_protocol::file::escape_for_display(image.as_bytes());
+        Self::new(
+            StatusCode::FORBIDDEN,
+            ErrorCode::ImageNotAllowed,
+            format!("{image} cannot be used: this runtime makes sandboxes of its own root tree"),
+        )
+        .fix("name no image")
+    }
+
     /// There is no room for another sandbox.
     pub(crate) fn exhausted(message: impl Into<String>, details: serde_json::Value) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::Exhausted, message)

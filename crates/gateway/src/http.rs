@@ -2,6 +2,7 @@
 //! [`crate::auth`], except for `GET /healthz`.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -77,7 +78,7 @@ async fn answer(
         }
     };
     standing.authenticated();
-    Ok(answer_verified(shared, &parts, caller, incoming).await)
+    Ok(answer_verified(shared, &parts, caller, incoming, standing.peer()).await)
 }
 
 async fn answer_verified(
@@ -85,12 +86,17 @@ async fn answer_verified(
     parts: &Parts,
     caller: Caller,
     incoming: Incoming,
+    peer: Option<SocketAddr>,
 ) -> Response<ReplyBody> {
     let mut body = match SignedBody::new(incoming, caller.verified) {
         Ok(body) => Some(body),
         Err(error) => return refuse(shared, parts, Some(caller), error),
     };
-    let asked = Asked { parts, caller };
+    let asked = Asked {
+        parts,
+        caller,
+        peer,
+    };
     match routes::route(shared, asked, &mut body).await {
         Ok(reply) => sign_off(shared, Some(caller), reply),
         Err(error) => {

@@ -7,6 +7,7 @@
 mod auth;
 mod body;
 mod budget;
+mod canary;
 pub mod config;
 mod connections;
 mod error;
@@ -18,6 +19,7 @@ mod journal;
 mod lifecycle;
 #[cfg(feature = "drivers")]
 mod listening;
+pub mod preflight;
 #[cfg(feature = "drivers")]
 pub mod program;
 mod reconcile;
@@ -34,7 +36,7 @@ mod tls;
 pub use images::{AllowedImages, InvalidImage};
 pub use journal::Journal;
 pub use serve::Listener;
-pub use state::{Clock, Rules};
+pub use state::{Clock, Place, Rules, Surroundings};
 pub use tls::{Fingerprint, NewIdentity, TlsError, TlsIdentity};
 
 use std::sync::Arc;
@@ -66,10 +68,9 @@ impl Gateway {
         rules: Rules,
         credentials: Credentials,
         runtime: Arc<dyn Runtime>,
-        clock: Clock,
-        journal: Journal,
+        surroundings: Surroundings,
     ) -> Result<Self, NoRandomness> {
-        let shared = Shared::new(rules, credentials, runtime, clock, journal)?;
+        let shared = Shared::new(rules, credentials, runtime, surroundings)?;
         let shared = Arc::new(shared);
         let keeping = tokio::spawn(reconcile::keep(Arc::downgrade(&shared)));
         Ok(Self {

@@ -224,11 +224,13 @@ pub(crate) fn spec(shared: &Shared, asked: &CreateSandbox) -> SandboxSpec {
         installation: asked.installation,
         // From the installation's own configuration, never from a request.
         keys: shared.rules.agent_keys.clone(),
+        image: asked.image.clone(),
         limits: asked.limits.clone(),
         input_limits: asked.input_limits,
         trust_domain: asked.trust_domain.clone(),
         start: asked.start,
         idle_limit_ms: asked.idle_limit_ms,
+        is_unclaimed: asked.is_unclaimed,
         hard_deadline_ms: Some(asked.hard_deadline_ms),
     }
 }

@@ -13,7 +13,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Config, Fault, Listen, Machine, RuntimeKind, SecretsError, Transport};
 use crate::folder::{self, FolderError, Identity, StateFolder};
-use crate::{Fingerprint, Gateway, Journal, Listener, Rules, listening, system_clock};
+use crate::{
+    Fingerprint, Gateway, Journal, Listener, Place, Rules, Surroundings, listening, system_clock,
+};
 
 /// How long before its hard deadline a sandbox is shown as ending, in milliseconds.
 const ENDING_WINDOW_MS: u64 = 60_000;
@@ -141,8 +143,6 @@ async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> 
         ending_window_ms: ENDING_WINDOW_MS,
     };
     let credentials = config.credentials.load()?;
-    let clock = system_clock();
-    let gateway = Gateway::new(rules, credentials, runtime, clock, journal.clone())?;
     let fingerprint = identity.tls.fingerprint();
     let listener = listening::open(&config.listen, identity.tls).await?;
     journal.tell(
@@ -154,6 +154,15 @@ async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> 
             "fingerprint": matches!(listener, Listener::Tls(..)).then(|| fingerprint.to_string()),
         }),
     );
+    let surroundings = Surroundings {
+        clock: system_clock(),
+        journal: journal.clone(),
+        place: Place {
+            state: Some(config.state.clone()),
+            listen: Some(listener.listen().unwrap_or_else(|| config.listen.clone())),
+        },
+    };
+    let gateway = Gateway::new(rules, credentials, runtime, surroundings)?;
     let at = listener.place();
     tokio::select! {
         source = gateway.serve(listener) => Err(ProgramError::Listen { at, source }),

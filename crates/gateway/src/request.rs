@@ -48,6 +48,7 @@ pub(crate) fn check(shared: &Shared, asked: &CreateSandbox) -> Result<ValidatedS
 fn check_image(shared: &Shared, image: Option<&str>) -> Result<(), ApiError> {
     match image {
         None => Ok(()),
+        Some(image) if !shared.runtime.has_images() => Err(ApiError::no_images(image)),
         Some(image) if shared.rules.images.allow(image) => Ok(()),
         Some(image) => Err(ApiError::image_not_allowed(
             image.get(..256).unwrap_or(image),

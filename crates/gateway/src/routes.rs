@@ -1,5 +1,6 @@
 //! The routes: what a verified request asks for. Each hands over to one function.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use glovebox_protocol::file::escape_for_display;
@@ -12,13 +13,15 @@ use crate::body::{self, SignedBody};
 use crate::error::ApiError;
 use crate::reply::{self, Reply};
 use crate::state::Shared;
-use crate::{info, lifecycle, relay};
+use crate::{canary, info, lifecycle, preflight, relay};
 
 /// A verified request but for its body.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) caller: Caller,
+    /// Where it came from, if that has an address.
+    pub(crate) peer: Option<SocketAddr>,
 }
 
 /// Fulfils one request. A body that is left over is there afterwards; what was passed on is not.
@@ -59,6 +62,8 @@ pub(crate) async fn route(
     body::empty(body).await?;
     match (method, path) {
         ("GET", "/v1/info") => reply::ok(&info::info(shared, asked.caller.credential).await),
+        ("GET", "/v1/preflight") => reply::ok(&preflight::run(shared, asked.caller).await),
+        ("POST", "/v1/canary") => reply::ok(&canary::plan(shared, asked.peer).await?),
         ("GET", "/v1/sandboxes") => {
             let after = after.map(str::parse::<SandboxId>).transpose();
             let after = after.map_err(|fault| ApiError::invalid(fault.to_string()))?;

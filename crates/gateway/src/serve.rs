@@ -1,6 +1,7 @@
 //! Listening: TLS 1.3 over TCP, or plain over a Unix socket or, where that was said by name, over
 //! TCP on the same host.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use crate::config::{Listen, Transport};
 use crate::connections::{Connections, Standing};
 use crate::http;
 use crate::state::Shared;
@@ -38,6 +40,23 @@ pub enum Listener {
 }
 
 impl Listener {
+    /// Where it is, with the port that the system chose if none was named.
+    #[must_use]
+    pub fn listen(&self) -> Option<Listen> {
+        match self {
+            Self::Tls(listener, _) => {
+                Some(Listen::Tcp(listener.local_addr().ok()?, Transport::Tls))
+            }
+            Self::Plain(listener) => {
+                Some(Listen::Tcp(listener.local_addr().ok()?, Transport::Plain))
+            }
+            Self::Unix(listener) => {
+                let address = listener.local_addr().ok()?;
+                Some(Listen::Unix(address.as_pathname()?.to_owned()))
+            }
+        }
+    }
+
     /// Where it is, in words.
     #[must_use]
     pub fn place(&self) -> String {
@@ -77,7 +96,7 @@ pub(crate) async fn serve(
         Listener::Unix(listener) => loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    let standing = Arc::new(Standing::default());
+                    let standing = Arc::new(Standing::new(None));
                     let serving = serve_known(Arc::clone(shared), stream, Arc::clone(&standing));
                     connections.admit(standing, tokio::spawn(serving).abort_handle());
                 }
@@ -98,10 +117,10 @@ where
 {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, peer)) => {
                 // One that cannot be set up is about to break anyway.
                 let _ = set_up(&stream);
-                let standing = Arc::new(Standing::default());
+                let standing = Arc::new(Standing::new(Some(plain(peer))));
                 let serving = serve(stream, Arc::clone(&standing));
                 connections.admit(standing, tokio::spawn(serving).abort_handle());
             }
@@ -117,6 +136,11 @@ fn set_up(stream: &TcpStream) -> std::io::Result<()> {
     sockopt::set_tcp_keepidle(stream, KEEPALIVE)?;
     sockopt::set_tcp_keepintvl(stream, KEEPALIVE / 4)?;
     Ok(sockopt::set_tcp_keepcnt(stream, 4)?)
+}
+
+/// An address of version 4 that came in through a socket of version 6, as one of version 4.
+fn plain(peer: SocketAddr) -> SocketAddr {
+    SocketAddr::new(peer.ip().to_canonical(), peer.port())
 }
 
 async fn serve_tls(

@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +9,8 @@ use glovebox_protocol::ids::{GatewayId, InstallationId};
 use glovebox_protocol::sign::{Credentials, Epoch, KeyId, NoRandomness, PublicKey, Verifier};
 use glovebox_runtime::Runtime;
 
+use crate::canary::Plans;
+use crate::config::Listen;
 use crate::images::AllowedImages;
 use crate::journal::Journal;
 use crate::table::Table;
@@ -34,6 +37,26 @@ pub struct Rules {
     pub ending_window_ms: u64,
 }
 
+/// What a gateway needs to know of its surroundings.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// Where the time comes from.
+    pub clock: Clock,
+    /// Where it tells what happens.
+    pub journal: Journal,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Where a gateway is, as far as it is anywhere.
+#[derive(Debug, Clone, Default)]
+pub struct Place {
+    /// Its state folder.
+    pub state: Option<PathBuf>,
+    /// Where it listens.
+    pub listen: Option<Listen>,
+}
+
 /// What the handlers of requests share.
 pub(crate) struct Shared {
     pub(crate) rules: Rules,
@@ -42,6 +65,8 @@ pub(crate) struct Shared {
     pub(crate) table: Table,
     pub(crate) clock: Clock,
     pub(crate) journal: Journal,
+    pub(crate) place: Place,
+    pub(crate) plans: Plans,
     auth: Mutex<Auth>,
     /// Whether what another life of the gateway has made is in the table.
     is_adopted: AtomicBool,
@@ -58,8 +83,7 @@ impl Shared {
         rules: Rules,
         credentials: Credentials,
         runtime: Arc<dyn Runtime>,
-        clock: Clock,
-        journal: Journal,
+        surroundings: Surroundings,
     ) -> Result<Self, NoRandomness> {
         let epoch = Epoch::random()?;
         let ids = ids_of(&credentials);
@@ -70,8 +94,10 @@ impl Shared {
             epoch,
             runtime,
             table: Table::default(),
-            clock,
-            journal,
+            clock: surroundings.clock,
+            journal: surroundings.journal,
+            place: surroundings.place,
+            plans: Plans::default(),
             auth: Mutex::new(Auth { verifier, ids }),
             is_adopted: AtomicBool::new(false),
         })

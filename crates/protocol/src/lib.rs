@@ -7,6 +7,7 @@
 pub mod agent_config;
 pub mod artifact;
 pub mod capability;
+pub mod claim;
 pub mod class;
 pub mod environment;
 pub mod error;

@@ -7,4 +7,4 @@ mod driver;
 mod link;
 pub mod tree;
 
-pub use driver::{EmbeddedRuntime, Made, Measured, Options, Pool, ReadyKind, Template};
+pub use driver::{CHECKS, EmbeddedRuntime, Made, Measured, Options, Pool, ReadyKind, Template};

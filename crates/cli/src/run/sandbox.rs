@@ -50,6 +50,7 @@ impl Wanted {
             id: SandboxId::new(),
             installation,
             keys: vec![key.public()],
+            image: None,
             limits,
             input_limits: InputLimits::default(),
             trust_domain: installation.to_string(),
@@ -57,6 +58,7 @@ impl Wanted {
             // ends with it: a kernel of its own is there sooner, and a script needs none.
             start: Start::Fresh,
             idle_limit_ms: None,
+            is_unclaimed: false,
             hard_deadline_ms: Some(deadline.timestamp_millis()),
         };
         let spec = spec.validate().map_err(|error| out_of_range(&error))?;

@@ -123,6 +123,11 @@ fn reachable(address: IpAddr, interfaces: &[Interface]) -> Option<String> {
     ))
 }
 
+/// Whether containers on this machine could reach an address, as far as that can be told.
+pub(crate) fn containers_reach(address: IpAddr) -> bool {
+    reachable(address, &interfaces().unwrap_or_default()).is_some()
+}
+
 /// The network interfaces of this machine, with each of their addresses.
 ///
 /// # Errors

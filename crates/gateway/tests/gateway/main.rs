@@ -3,5 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod basics;
+mod canary;
 mod relay;
 mod rig;
+mod sealed;

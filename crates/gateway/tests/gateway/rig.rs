@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use glovebox_gateway::{Gateway, Journal, Listener, NewIdentity, Rules, TlsIdentity};
+use glovebox_gateway::config::{Listen, Transport};
+use glovebox_gateway::{
+    Gateway, Journal, Listener, NewIdentity, Place, Rules, Surroundings, TlsIdentity,
+};
 use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::error::ErrorBody;
@@ -92,6 +95,8 @@ impl Rig {
         };
         change(&mut rules);
         let (credential, _) = Credential::generate().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
         let ahead_ms = Arc::new(AtomicI64::new(0));
         let told = Arc::new(Mutex::new(Vec::new()));
         let ahead = Arc::clone(&ahead_ms);
@@ -100,15 +105,19 @@ impl Rig {
             rules.clone(),
             Credentials(vec![credential.clone()]),
             Arc::clone(&runtime),
-            Arc::new(move || now_ms() + ahead.load(Ordering::Relaxed)),
-            Journal::new(move |line| lines.lock().unwrap().push(line.clone())),
+            Surroundings {
+                clock: Arc::new(move || now_ms() + ahead.load(Ordering::Relaxed)),
+                journal: Journal::new(move |line| lines.lock().unwrap().push(line.clone())),
+                place: Place {
+                    state: None,
+                    listen: Some(Listen::Tcp(address, Transport::Tls)),
+                },
+            },
         );
         let gateway = Arc::new(gateway.unwrap());
         let identity = NewIdentity::make().unwrap();
         let certificate = identity.certificate.clone();
         let tls = TlsIdentity::new(identity.key, identity.certificate).unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
         let serving = Arc::clone(&gateway);
         let serving = tokio::spawn(async move {
             serving.serve(Listener::Tls(listener, tls)).await;
