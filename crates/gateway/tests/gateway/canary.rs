@@ -102,11 +102,15 @@ async fn the_canary_turns_red_where_there_are_holes() {
     let mut plan = plan(&rig, &mut wire).await;
     plan.targets
         .retain(|target| is_of_this_machine(&target.reach, &rig));
-    plan.targets.retain(|target| !matches!(&*target.id, "host_gateway_ssh" | "server"));
+    plan.targets
+        .retain(|target| !matches!(&*target.id, "host_gateway_ssh" | "server"));
     let (subject, other) = (rig.make(&mut wire).await.0, rig.make(&mut wire).await.0);
     let report = canary::run(&plan, &client(&rig, subject), &client(&rig, other)).await;
     let report = report.unwrap();
-    let wrong: Vec<_> = report.wrong().map(|(target, _)| target.id.as_str()).collect();
+    let wrong: Vec<_> = report
+        .wrong()
+        .map(|(target, _)| target.id.as_str())
+        .collect();
     for (target, result) in &report.results {
         assert_eq!(result.verdict, Verdict::Open, "{result:?}");
         assert_eq!(target.id, result.id);
@@ -121,12 +125,16 @@ async fn attempts_without_a_result_are_no_pass() {
     let rig = Rig::start().await;
     let mut wire = rig.wire().await;
     let mut plan = plan(&rig, &mut wire).await;
-    plan.targets.retain(|target| target.id == "positive_control");
+    plan.targets
+        .retain(|target| target.id == "positive_control");
     let subject = client(&rig, rig.make(&mut wire).await.0);
     let mut doubled = plan.clone();
     doubled.targets.push(plan.targets[0].clone());
     let missing = canary::run(&doubled, &subject, &subject).await;
-    assert!(matches!(missing, Err(canary::CanaryError::NoResult { .. })), "{missing:?}");
+    assert!(
+        matches!(missing, Err(canary::CanaryError::NoResult { .. })),
+        "{missing:?}"
+    );
 }
 
 #[tokio::test]

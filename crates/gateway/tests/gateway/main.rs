@@ -4,6 +4,10 @@
 
 mod basics;
 mod canary;
+mod forged;
+mod hostile;
+mod lies;
+mod limits;
 mod relay;
 mod rig;
 mod sealed;

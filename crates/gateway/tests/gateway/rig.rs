@@ -45,6 +45,8 @@ pub(crate) struct Rig {
     pub(crate) key: Arc<SigningKey>,
     /// What the gateway's clock is ahead of the system's, in milliseconds.
     pub(crate) ahead_ms: Arc<AtomicI64>,
+    /// What the client's clock is ahead of the system's.
+    pub(crate) signs_ahead_ms: i64,
     pub(crate) told: Arc<Mutex<Vec<Value>>>,
     certificate: Vec<u8>,
     serving: tokio::task::AbortHandle,
@@ -130,6 +132,7 @@ impl Rig {
             credential,
             key,
             ahead_ms,
+            signs_ahead_ms: 0,
             told,
             certificate,
             serving: serving.abort_handle(),
@@ -178,6 +181,7 @@ impl Rig {
         envelope.installation = self.rules.installation;
         envelope.epoch = self.gateway.epoch();
         envelope.key = self.credential.id();
+        envelope.unix_ms += self.signs_ahead_ms;
         let headers = SignedHeaders {
             key: envelope.key,
             epoch: envelope.epoch,
@@ -297,6 +301,11 @@ fn envelope<'a>(audience: &'a str, method: &'a str, target: &'a str, body: &[u8]
 }
 
 impl Wire {
+    /// Whether another request can be sent on it.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.0.is_closed()
+    }
+
     /// Sends a request and waits for the whole answer; the connection's failure is the error.
     pub(crate) async fn send(
         &mut self,

@@ -63,7 +63,10 @@ async fn a_sealed_sandbox_reaches_nothing_but_itself() {
     let report = report.unwrap();
     let wrong: Vec<_> = report.wrong().collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    let open = report.results.iter().filter(|(_, result)| result.verdict == Verdict::Open);
+    let open = report
+        .results
+        .iter()
+        .filter(|(_, result)| result.verdict == Verdict::Open);
     assert_eq!(open.count(), 1);
     assert_eq!(report.results.len(), plan.targets.len());
     runtime.shut_down().await.unwrap();
@@ -74,7 +77,11 @@ async fn preflight_says_how_this_machine_stands() {
     let (rig, runtime) = sealed_with_runtime().await;
     let mut wire = rig.wire().await;
     let preflight: Preflight = rig.get(&mut wire, "/v1/preflight").await.document();
-    let ids: Vec<_> = preflight.checks.iter().map(|check| check.id.as_str()).collect();
+    let ids: Vec<_> = preflight
+        .checks
+        .iter()
+        .map(|check| check.id.as_str())
+        .collect();
     let expected: Vec<_> = glovebox_gateway::preflight::CHECKS
         .into_iter()
         .chain(CHECKS)
@@ -98,7 +105,9 @@ async fn a_program_runs_through_the_gateway() {
         output_limit_bytes: None,
     };
     let body = serde_json::to_vec(&start).unwrap();
-    let answer = rig.ask_agent(&mut wire, of, ("POST", "/v1/processes"), &body).await;
+    let answer = rig
+        .ask_agent(&mut wire, of, ("POST", "/v1/processes"), &body)
+        .await;
     assert_eq!(answer.status, hyper::StatusCode::OK);
     let text = String::from_utf8_lossy(&answer.body);
     assert!(text.contains("42"), "{text:?}");
