@@ -121,6 +121,7 @@ impl Stage {
             id,
             installation: self.shared.installation,
             keys: vec![self.shared.key.public()],
+            image: None,
             limits,
             input_limits: InputLimits {
                 file_bytes: 1 << 40,
@@ -129,6 +130,7 @@ impl Stage {
             trust_domain: TRUST_DOMAIN.into(),
             start,
             idle_limit_ms: None,
+            is_unclaimed: false,
             hard_deadline_ms: None,
         };
         self.shared.runtime.create(spec.validate()?).await?;

@@ -7,6 +7,7 @@ use glovebox_protocol::agent_config::Claim;
 use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::sign::{Epoch, Verifier};
 
+use crate::error::ApiError;
 use crate::files::Inputs;
 use crate::lock::Locked;
 
@@ -17,6 +18,17 @@ pub(crate) struct Claimed {
     pub(crate) inputs: Arc<Inputs>,
     /// After how long without use what runs is ended.
     pub(crate) idle_limit: Option<Duration>,
+    holder: Locked<Holder>,
+}
+
+/// Whether those who hold the keys use the sandbox already.
+enum Holder {
+    /// It was made for use.
+    Maker,
+    /// It was made in advance, and nobody has taken it.
+    Nobody,
+    /// It was made in advance, and taken.
+    Claimant(String),
 }
 
 impl Claimed {
@@ -32,6 +44,38 @@ impl Claimed {
             )),
             inputs: Arc::new(Inputs::new(claim.input_limits)),
             idle_limit: claim.idle_limit_ms.map(Duration::from_millis),
+            holder: Locked::new(if claim.is_unclaimed {
+                Holder::Nobody
+            } else {
+                Holder::Maker
+            }),
         }
+    }
+
+    /// Whether it waits for its claim.
+    pub(crate) fn is_unclaimed(&self) -> bool {
+        self.holder.with(|holder| matches!(holder, Holder::Nobody))
+    }
+
+    /// Who has claimed it.
+    pub(crate) fn claimant(&self) -> Option<String> {
+        self.holder.with(|holder| match holder {
+            Holder::Claimant(claimant) => Some(claimant.clone()),
+            Holder::Maker | Holder::Nobody => None,
+        })
+    }
+
+    /// Gives it to somebody, once.
+    pub(crate) fn give(&self, claimant: String) -> Result<(), ApiError> {
+        self.holder.with(|holder| match holder {
+            Holder::Nobody => {
+                *holder = Holder::Claimant(claimant);
+                Ok(())
+            }
+            Holder::Claimant(first) => Err(ApiError::claimed_already(first)),
+            Holder::Maker => Err(ApiError::conflict(
+                "the sandbox was not made in advance; there is nothing to claim",
+            )),
+        })
     }
 }

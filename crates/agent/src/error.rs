@@ -84,6 +84,20 @@ impl ApiError {
         error
     }
 
+    /// It has to be claimed by whoever may command it.
+    pub(crate) fn waits_for_claim() -> Self {
+        let mut error = Self::unclaimed();
+        error.body.fix = Some("claim it with `POST /v1/claim`".into());
+        error
+    }
+
+    /// Somebody has claimed it before.
+    pub(crate) fn claimed_already(claimant: &str) -> Self {
+        let mut error = Self::conflict("the sandbox is claimed already");
+        error.body.details = serde_json::json!({ "claimant": claimant });
+        error
+    }
+
     /// Something did not come up in time.
     pub(crate) fn start_timeout(message: impl Into<String>) -> Self {
         Self::new(

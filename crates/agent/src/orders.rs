@@ -68,13 +68,19 @@ impl Shared {
     /// Makes it somebody's sandbox, once.
     pub(crate) fn claim(self: &Arc<Self>, claim: Claim) {
         let claimed = Claimed::new(claim, self.epoch);
-        let idle_limit = claimed.idle_limit;
         if self.claimed.set(claimed).is_err() {
             return (self.words)("this sandbox is claimed already; a second claim has no effect");
         }
+        if let Some(claimed) = self.claimed.get().filter(|one| !one.is_unclaimed()) {
+            self.begin_use(claimed);
+        }
+    }
+
+    /// From now on it is somebody's to use.
+    pub(crate) fn begin_use(self: &Arc<Self>, claimed: &Claimed) {
         // The time as nobody's sandbox was no idle time of its owner's.
         drop(self.activity.begin());
-        if let Some(limit) = idle_limit {
+        if let Some(limit) = claimed.idle_limit {
             self.keep(tokio::spawn(idle::watch(limit, Arc::downgrade(self))));
         }
     }

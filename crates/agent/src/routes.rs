@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use glovebox_protocol::artifact::Sweep;
+use glovebox_protocol::claim::{ClaimSandbox, MAX_CLAIMANT};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::process::{StartProcess, WorkloadEnded};
@@ -37,6 +38,9 @@ pub(crate) async fn route(
         ("processes", Some("eof")) if name.ends_with("/stdin") => {}
         (_, Some(_)) => return Err(ApiError::invalid("this route takes no such query")),
     }
+    if claimed.is_unclaimed() && !matches!((method, rest), ("GET", "status") | ("POST", "claim")) {
+        return Err(ApiError::waits_for_claim());
+    }
     let in_use = is_use(method, noun, name).then(|| shared.activity.begin());
     let mut response = match noun {
         "files" | "stat" | "list" => {
@@ -69,6 +73,17 @@ async fn sandbox_route(
     match route {
         ("GET", "status") => {
             body.empty().await?;
+            reply::ok(&shared.status(claimed).await?)
+        }
+        ("POST", "claim") => {
+            let request: ClaimSandbox = body.json(MAX_JSON).await?;
+            if !(1..=MAX_CLAIMANT).contains(&request.claimant.len()) {
+                return Err(ApiError::invalid(format!(
+                    "`claimant` has to be 1 to {MAX_CLAIMANT} bytes long"
+                )));
+            }
+            claimed.give(request.claimant)?;
+            shared.begin_use(claimed);
             reply::ok(&shared.status(claimed).await?)
         }
         ("POST", "artifacts/sweep") => {

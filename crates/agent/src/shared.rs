@@ -74,6 +74,8 @@ impl Shared {
         let milliseconds = |since: Instant| u64::try_from(since.elapsed().as_millis()).unwrap_or(0);
         Ok(Status {
             sandbox_id: claimed.sandbox,
+            is_unclaimed: claimed.is_unclaimed(),
+            claimant: claimed.claimant(),
             uptime_ms: milliseconds(self.started),
             idle_ms: milliseconds(self.activity.last_use()),
             input_bytes: claimed.inputs.total_bytes(),

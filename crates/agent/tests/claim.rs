@@ -36,6 +36,7 @@ fn claim(identity: &Identity) -> ToAgent {
             total_bytes: 8,
         },
         idle_limit_ms: None,
+        is_unclaimed: false,
     };
     ToAgent::Claim { claim }
 }
@@ -158,4 +159,47 @@ async fn what_is_no_packet_is_passed_over() {
     launcher.send(&claim(&test.identity), None);
     test.client.status().await.unwrap();
     assert_eq!(launcher.words().len(), 2);
+}
+
+/// An agent that has its keys and waits for a claim by one of them.
+async fn made_in_advance() -> TestAgent {
+    let change = |config: &mut glovebox_protocol::agent_config::AgentConfig| {
+        config.claim.as_mut().unwrap().is_unclaimed = true;
+    };
+    TestAgent::start_with(change, std::collections::BTreeMap::new()).await
+}
+
+async fn claim_as(test: &TestAgent, claimant: &str) -> (u16, String) {
+    let body = serde_json::json!({ "claimant": claimant }).to_string();
+    support::signed(test, ("POST", "/v1/claim"), body.as_bytes()).await
+}
+
+#[tokio::test]
+async fn a_sandbox_made_in_advance_obeys_nothing_but_its_claim() {
+    let test = made_in_advance().await;
+    let status = test.client.status().await.unwrap();
+    assert!(status.is_unclaimed);
+    let refused = test.client.kernel().await.unwrap_err();
+    assert_eq!(refused.code(), Some(ErrorCode::Unclaimed));
+    let refused = test.client.put_bytes(&name("a"), "x".into()).await;
+    assert_eq!(refused.unwrap_err().code(), Some(ErrorCode::Unclaimed));
+
+    let (status, _) = claim_as(&test, "").await;
+    assert_eq!(status, 400);
+    let (status, text) = claim_as(&test, "thread 7").await;
+    assert_eq!(status, 200, "{text}");
+    test.client.kernel().await.unwrap();
+    let (status, text) = claim_as(&test, "thread 8").await;
+    assert_eq!(status, 409, "{text}");
+    assert!(text.contains("thread 7"), "{text}");
+    let status = test.client.status().await.unwrap();
+    assert!(!status.is_unclaimed);
+    assert_eq!(status.claimant.as_deref(), Some("thread 7"));
+}
+
+#[tokio::test]
+async fn a_sandbox_made_for_use_cannot_be_claimed() {
+    let test = TestAgent::start().await;
+    let (status, text) = claim_as(&test, "thread 7").await;
+    assert_eq!(status, 409, "{text}");
 }

@@ -156,6 +156,9 @@ pub struct BoxSpec {
     /// After so many milliseconds without a request or a running program, what runs is ended and
     /// the workspace kept.
     pub idle_limit_ms: Option<u64>,
+    /// Whether its agent obeys nothing but a claim until it gets one.
+    #[serde(default)]
+    pub is_unclaimed: bool,
     /// When the box has to be gone, in milliseconds since 1970 (UTC), whatever happens.
     pub hard_deadline_ms: Option<i64>,
     /// Protections that are left out, to see that a check notices. Only in a test build.

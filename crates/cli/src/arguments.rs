@@ -3,8 +3,8 @@
 mod gateway;
 
 pub(crate) use gateway::{
-    AskArguments, GatewayArguments, GatewayCommand, KnownArguments, NewArguments, NewCommand,
-    ThroughArguments,
+    AskArguments, CanaryArguments, GatewayArguments, GatewayCommand, KnownArguments, NewArguments,
+    NewCommand, ThroughArguments,
 };
 
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Setup(SetupArguments),
     /// Say what this machine can isolate, and how to fix what it cannot
     Doctor(DoctorArguments),
-    /// Ask a gateway
+    /// Run a gateway on this machine, or ask one
     Gateway(GatewayArguments),
     /// Make a key that signs requests to sandboxes
     Key(NewArguments),

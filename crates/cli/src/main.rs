@@ -45,6 +45,12 @@ fn main() -> ExitCode {
     } else {
         Ok(())
     };
+    // A gateway has an event loop of its own.
+    if let Command::Gateway(arguments) = &arguments.command
+        && let Some(done) = commands::gateway::here(arguments)
+    {
+        return done.map_or_else(|failure| said(&failure), |()| ExitCode::SUCCESS);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -88,10 +94,8 @@ async fn perform(command: Command, environment: &Environment, scope: Result<(), 
             };
         }
         Command::Gateway(arguments) => {
-            return match commands::gateway::run(&arguments).await {
-                Ok(status) => status,
-                Err(failure) => said(&failure),
-            };
+            let asked = commands::gateway::ask(&arguments).await;
+            return asked.unwrap_or_else(|failure| said(&failure));
         }
         Command::Key(arguments) => commands::new::key(&arguments),
         Command::Credential(arguments) => commands::new::credential(&arguments),

@@ -17,9 +17,7 @@ mod stdin;
 mod verdict;
 
 pub(crate) use report::{Audience, Reporter};
-pub(crate) use sandbox::{
-    Sandbox, Wanted, delete as delete_sandbox, end as end_launcher, from_client,
-};
+pub(crate) use sandbox::{Sandbox, Wanted, end as end_launcher, from_client};
 pub(crate) use session::Session;
 pub(crate) use verdict::{FAILED, Verdict};
 

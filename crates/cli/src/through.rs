@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use glovebox_client::{GatewayAddress, GatewayClient, GatewayIdentity, InvalidAddress, Trust};
+use glovebox_protocol::error::ErrorCode;
+use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::sign::SigningKey;
 
 use crate::arguments::{KnownArguments, ThroughArguments};
 use crate::failure::{Failure, shown, unreadable};
+use crate::run::from_client;
 use crate::secret;
 
 /// A gateway to run something through.
@@ -80,4 +83,13 @@ fn usage(error: &InvalidAddress) -> Failure {
         InvalidAddress::Plain(_) => "; use https://, or --same-host if it is on this machine",
     };
     Failure::Usage(format!("{error}{help}"))
+}
+
+/// Ends a sandbox, and returns when nothing of it is left. One that was never made is gone.
+pub(crate) async fn end(client: &GatewayClient, id: SandboxId) -> Result<(), Failure> {
+    match client.delete(id).await {
+        Ok(_) => Ok(()),
+        Err(error) if error.code() == Some(ErrorCode::NotFound) => Ok(()),
+        Err(error) => Err(from_client("ending the sandbox", error)),
+    }
 }

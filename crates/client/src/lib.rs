@@ -6,6 +6,7 @@
 
 mod agent;
 mod body;
+pub mod canary;
 mod channel;
 mod connect;
 mod error;

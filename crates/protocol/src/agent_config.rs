@@ -43,6 +43,10 @@ pub struct Claim {
     /// After so many milliseconds without a request or a running program, what runs is ended and
     /// the workspace kept; never where it is `None`.
     pub idle_limit_ms: Option<u64>,
+    /// Made in advance by whoever holds the keys: until it is claimed with `POST /v1/claim`, only
+    /// that and what asks about the sandbox is obeyed.
+    #[serde(default)]
+    pub is_unclaimed: bool,
 }
 
 /// How a sandbox's kernel comes into being.

@@ -19,6 +19,12 @@ pub struct Health {
 pub struct Status {
     /// Which sandbox this is.
     pub sandbox_id: SandboxId,
+    /// Whether it was made in advance and nobody has claimed it yet.
+    #[serde(default)]
+    pub is_unclaimed: bool,
+    /// Who has claimed it, where it was made in advance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimant: Option<String>,
     /// Milliseconds since the agent started.
     pub uptime_ms: u64,
     /// Milliseconds since the last execute, file transfer or kernel command.

@@ -7,6 +7,7 @@
 pub mod agent_config;
 pub mod artifact;
 pub mod capability;
+pub mod claim;
 pub mod class;
 pub mod environment;
 pub mod error;
@@ -22,6 +23,7 @@ pub mod limits;
 pub mod log;
 pub mod process;
 pub mod sign;
+pub mod strict;
 
 /// The number of the protocol that this build speaks.
 ///

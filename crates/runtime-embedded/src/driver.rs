@@ -1,5 +1,6 @@
 //! The driver: [`Runtime`] on top of a launcher.
 
+mod examine;
 mod failure;
 mod making;
 mod ready;
@@ -16,11 +17,13 @@ use glovebox_box::control::{
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_runtime::{
-    AgentStream, Capabilities, Capability, Description, Reply, Runtime, RuntimeError, Sandbox,
-    ValidatedSpec,
+    AgentStream, Capabilities, Capability, Description, Examined, Reply, Runtime, RuntimeError,
+    Sandbox, ValidatedSpec,
 };
 
 use crate::link::{Link, LinkError};
+pub use examine::CHECKS;
+use examine::Host;
 use failure::from_link;
 use making::{Inner, Making};
 pub use ready::{Made, Measured, Pool, ReadyKind, Template};
@@ -65,6 +68,7 @@ pub enum Afterwards {
 pub struct EmbeddedRuntime {
     inner: Arc<Inner>,
     facts: PodFacts,
+    host: Host,
 }
 
 impl EmbeddedRuntime {
@@ -84,6 +88,11 @@ impl EmbeddedRuntime {
             fix: Some("choose a folder of yours with GLOVEBOX_RUN".into()),
             cause: source.into(),
         })?;
+        let host = Host {
+            launcher: options.launcher.clone(),
+            data: options.data.clone(),
+            root_range_start: options.root_range_start,
+        };
         let config = LauncherConfig {
             data: options.data,
             run,
@@ -109,6 +118,7 @@ impl EmbeddedRuntime {
         Ok(Self {
             inner: Arc::new(inner),
             facts,
+            host,
         })
     }
 
@@ -250,6 +260,10 @@ impl Runtime for EmbeddedRuntime {
 
     fn remove(&self, id: SandboxId) -> Reply<'_, ()> {
         Box::pin(self.inner.take_down(id))
+    }
+
+    fn examine<'a>(&'a self, _images: &'a [String]) -> Reply<'a, Examined> {
+        Box::pin(self.host.examine(&self.facts.weaker))
     }
 }
 

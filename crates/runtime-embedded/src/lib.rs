@@ -7,4 +7,6 @@ mod driver;
 mod link;
 pub mod tree;
 
-pub use driver::{Afterwards, EmbeddedRuntime, Made, Measured, Options, Pool, ReadyKind, Template};
+pub use driver::{
+    Afterwards, CHECKS, EmbeddedRuntime, Made, Measured, Options, Pool, ReadyKind, Template,
+};

@@ -57,6 +57,8 @@ impl Stage {
             input_limits: InputLimits::default(),
             trust_domain: "somebody".into(),
             start: Start::Fresh,
+            image: None,
+            is_unclaimed: false,
             idle_limit_ms: None,
             hard_deadline_ms: Some(in_ms(lives)),
         };

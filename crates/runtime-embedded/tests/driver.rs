@@ -148,11 +148,13 @@ impl Played {
             id: SandboxId::new(),
             installation: self.installation,
             keys: vec![self.key.public()],
+            image: None,
             limits: kind.limits,
             input_limits: InputLimits::default(),
             trust_domain: kind.trust_domain,
             start: kind.start,
             idle_limit_ms: Some(60_000),
+            is_unclaimed: false,
             hard_deadline_ms: None,
         }
     }

@@ -134,6 +134,7 @@ impl FakeRuntime {
                 keys: spec.keys,
                 input_limits: spec.input_limits,
                 idle_limit_ms: spec.idle_limit_ms,
+                is_unclaimed: spec.is_unclaimed,
             }),
             limits: spec.limits,
             start: spec.start,

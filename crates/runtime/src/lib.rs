@@ -7,12 +7,14 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod error;
+mod examine;
 #[cfg(feature = "fake")]
 mod fake;
 mod ready;
 mod spec;
 
 pub use error::{Cause, RuntimeError};
+pub use examine::Examined;
 #[cfg(feature = "fake")]
 pub use fake::{FakeRuntime, Fault};
 pub use glovebox_protocol::capability::{Capabilities, Capability};
@@ -61,6 +63,25 @@ pub trait Runtime: Send + Sync {
     /// Ends a sandbox and forgets it, workspace included. Removing one that is not there
     /// succeeds.
     fn remove(&self, id: SandboxId) -> Reply<'_, ()>;
+
+    /// Whether sandboxes are made of images. Costs nothing.
+    fn has_images(&self) -> bool {
+        false
+    }
+
+    /// Looks at the host: whether it can do what sandboxes need, and what there is to make them
+    /// of. `images` are the repositories that may be used; where the runtime has none, it is not
+    /// looked at. A runtime that cannot be reached is an error, not a check.
+    fn examine<'a>(&'a self, images: &'a [String]) -> Reply<'a, Examined> {
+        let _ = images;
+        Box::pin(std::future::ready(Ok(Examined::default())))
+    }
+
+    /// Memory that all sandboxes together use now, in bytes; nothing where the runtime cannot
+    /// tell.
+    fn memory_used(&self) -> Reply<'_, Option<u64>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 /// What a runtime says of itself.

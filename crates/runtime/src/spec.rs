@@ -17,6 +17,10 @@ pub struct SandboxSpec {
     pub installation: InstallationId,
     /// Whose requests the agent obeys: one key, or two during a rotation.
     pub keys: Vec<PublicKey>,
+    /// What it is made of, where the runtime makes sandboxes of images; see
+    /// [`Examined::images`](crate::Examined). `None`: what the runtime has.
+    #[serde(default)]
+    pub image: Option<String>,
     /// Hard limits.
     pub limits: Limits,
     /// How much may be pushed in.
@@ -31,6 +35,10 @@ pub struct SandboxSpec {
     /// the workspace kept: the next execute gets a new kernel and is told so. `None`: never.
     #[serde(default)]
     pub idle_limit_ms: Option<u64>,
+    /// Made in advance: until it is claimed its agent obeys nothing else; see
+    /// [`Claim::is_unclaimed`](glovebox_protocol::agent_config::Claim).
+    #[serde(default)]
+    pub is_unclaimed: bool,
     /// When the sandbox has to be gone, in milliseconds since 1970 (UTC). Fixed at creation.
     pub hard_deadline_ms: Option<i64>,
 }

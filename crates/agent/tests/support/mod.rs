@@ -44,6 +44,7 @@ pub(crate) fn config(identity: &Identity) -> AgentConfig {
             keys: vec![identity.key.public()],
             input_limits: InputLimits::default(),
             idle_limit_ms: None,
+            is_unclaimed: false,
         }),
         limits: Limits::of(ResourceClass::Small),
         start: Start::Fresh,
@@ -229,6 +230,15 @@ pub(crate) async fn run(client: &AgentClient, start: &StartProcess) -> Result<Do
 
 /// The status that a signed request without a body is answered with, whatever its target.
 pub(crate) async fn signed_status(test: &TestAgent, method: &str, target: &str) -> u16 {
+    signed(test, (method, target), b"").await.0
+}
+
+/// The status and the rest of the answer to a signed request, whatever it asks for.
+pub(crate) async fn signed(
+    test: &TestAgent,
+    (method, target): (&str, &str),
+    body: &[u8],
+) -> (u16, String) {
     let epoch = test.client.health().await.unwrap().epoch;
     let audience = test.identity.sandbox.to_string();
     let now = std::time::SystemTime::now()
@@ -240,8 +250,8 @@ pub(crate) async fn signed_status(test: &TestAgent, method: &str, target: &str) 
         epoch,
         method,
         path_and_query: target,
-        content_length: 0,
-        body: BodyDigest::of(b""),
+        content_length: body.len() as u64,
+        body: BodyDigest::of(body),
         unix_ms: i64::try_from(now.as_millis()).unwrap(),
         nonce: Nonce::random().unwrap(),
         key: test.identity.key.id(),
@@ -254,16 +264,18 @@ pub(crate) async fn signed_status(test: &TestAgent, method: &str, target: &str) 
         body: envelope.body,
         signature: test.identity.key.sign(&envelope),
     };
-    let mut request = format!("{method} {target} HTTP/1.1\r\ncontent-length: 0\r\n");
+    let length = body.len();
+    let mut request =
+        format!("{method} {target} HTTP/1.1\r\nconnection: close\r\ncontent-length: {length}\r\n");
     for (name, value) in signed.to_pairs() {
         request += &format!("{name}: {value}\r\n");
     }
+    let mut request = (request + "\r\n").into_bytes();
+    request.extend_from_slice(body);
     let mut stream = UnixStream::connect(&test.socket).await.unwrap();
-    stream
-        .write_all((request + "\r\n").as_bytes())
-        .await
-        .unwrap();
-    let mut head = [0; 12];
-    stream.read_exact(&mut head).await.unwrap();
-    std::str::from_utf8(&head[9..]).unwrap().parse().unwrap()
+    stream.write_all(&request).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    (answer[9..12].parse().unwrap(), answer)
 }

@@ -82,6 +82,7 @@ impl Pod {
             keys: spec.keys.clone(),
             input_limits: spec.input_limits,
             idle_limit_ms: spec.idle_limit_ms,
+            is_unclaimed: spec.is_unclaimed,
         }
     }
 

@@ -415,6 +415,7 @@ pub(crate) fn spec() -> BoxSpec {
         keys: Vec::new(),
         input_limits: InputLimits::default(),
         idle_limit_ms: None,
+        is_unclaimed: false,
         hard_deadline_ms: None,
         #[cfg(feature = "mutations")]
         mutations: Vec::new(),

@@ -52,27 +52,34 @@ pub(crate) struct KnownArguments {
     pub(crate) installation: Option<InstallationId>,
 }
 
+const GATEWAY_DETAILS: &str = "\
+Without a subcommand it runs a gateway until a signal ends it. The gateway is configured by
+environment variables that begin with GATEWAY_; the deployment guide lists them.";
+
 /// What `glovebox gateway` takes.
 #[derive(Debug, Args)]
+#[command(after_help = GATEWAY_DETAILS)]
 pub(crate) struct GatewayArguments {
-    /// What to do
+    /// What to do instead of running one
     #[command(subcommand)]
-    pub(crate) command: GatewayCommand,
+    pub(crate) command: Option<GatewayCommand>,
 }
 
-/// What `glovebox gateway` can do.
+/// What `glovebox gateway` can do beside running one.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GatewayCommand {
-    /// Print the fingerprint of the gateway at URL, to compare it with what the gateway printed
+    /// Print the fingerprint of this machine's gateway, or of the one at URL
     Fingerprint {
         /// A gateway, as https://HOST[:PORT]; nothing is sent to it
         #[arg(value_name = "URL")]
-        url: String,
+        url: Option<String>,
     },
     /// Print what a gateway says of itself
     Info(AskArguments),
     /// Print what a gateway finds when it looks at its host
     Preflight(AskArguments),
+    /// Prove with a throwaway sandbox that sandboxes can reach nothing
+    Canary(CanaryArguments),
 }
 
 /// What asking a gateway takes.
@@ -89,6 +96,18 @@ pub(crate) struct AskArguments {
     /// Print the JSON document
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What `glovebox gateway canary` takes.
+#[derive(Debug, Args)]
+pub(crate) struct CanaryArguments {
+    /// Whom to ask
+    #[command(flatten)]
+    pub(crate) ask: AskArguments,
+
+    /// The key that signs requests to the sandbox
+    #[arg(long, value_name = "FILE")]
+    pub(crate) signing_key: PathBuf,
 }
 
 /// What `glovebox key` and `glovebox credential` take.

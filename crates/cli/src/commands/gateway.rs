@@ -1,9 +1,13 @@
 //! `glovebox gateway`
 
+mod canary;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use glovebox_client::{Fingerprint, GatewayAddress, Trust, present_certificate};
+use glovebox_gateway::program::{self, ProgramError};
+use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::gateway::{CheckStatus, Info, Preflight};
 use serde::Serialize;
 
@@ -14,12 +18,44 @@ use crate::run::from_client;
 use crate::through;
 use crate::words::for_terminal;
 
-/// Does what was asked for. The status is that of what was found.
-pub(crate) async fn run(arguments: &GatewayArguments) -> Result<ExitCode, Failure> {
+/// Does what needs no connection: runs this machine's gateway, or says its fingerprint. Nothing
+/// where a gateway is to be asked.
+pub(crate) fn here(arguments: &GatewayArguments) -> Option<Result<(), Failure>> {
     match &arguments.command {
-        GatewayCommand::Fingerprint { url } => fingerprint_of(url).await,
-        GatewayCommand::Info(ask) => info(ask).await,
-        GatewayCommand::Preflight(ask) => preflight(ask).await,
+        None => Some(program::run().map_err(from_program)),
+        Some(GatewayCommand::Fingerprint { url: None }) => {
+            let fingerprint = program::fingerprint().map_err(from_program);
+            Some(fingerprint.and_then(|found| print(&[found.to_string()])))
+        }
+        Some(_) => None,
+    }
+}
+
+/// What a gateway that does not start means to the person.
+fn from_program(error: ProgramError) -> Failure {
+    match error {
+        ProgramError::Config(faults) => {
+            let lines: Vec<_> = faults.iter().map(ToString::to_string).collect();
+            Failure::Machine {
+                doing: format!("reading the gateway's environment: {}", lines.join("; ")),
+                fix: Some("the deployment guide lists the variables".into()),
+                code: ErrorCode::Invalid,
+                cause: None,
+            }
+        }
+        error => Failure::machine("running the gateway", error),
+    }
+}
+
+/// Asks a gateway. The status is that of what was found.
+pub(crate) async fn ask(arguments: &GatewayArguments) -> Result<ExitCode, Failure> {
+    match &arguments.command {
+        Some(GatewayCommand::Fingerprint { url: Some(url) }) => fingerprint_of(url).await,
+        Some(GatewayCommand::Info(ask)) => info(ask).await,
+        Some(GatewayCommand::Preflight(ask)) => preflight(ask).await,
+        Some(GatewayCommand::Canary(arguments)) => canary::run(arguments).await,
+        // These ask nobody.
+        None | Some(GatewayCommand::Fingerprint { url: None }) => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -19,12 +19,12 @@ use crate::output::OutputThread;
 use crate::progress::Progress;
 use crate::quantity::size;
 use crate::run::{
-    Audience, FAILED, Plan, Reporter, Sandbox, Session, Verdict, Wanted, delete_sandbox,
-    end_launcher, from_client, work,
+    Audience, FAILED, Plan, Reporter, Sandbox, Session, Verdict, Wanted, end_launcher, from_client,
+    work,
 };
 use crate::scope::Lack;
 use crate::signals::Signals;
-use crate::through::Through;
+use crate::through::{Through, end as end_sandbox};
 
 const MIB: u64 = 1024 * 1024;
 const TIB: u64 = 1024 * 1024 * MIB;
@@ -229,7 +229,9 @@ async fn elsewhere(
     }
     .await;
     progress.phase("cleaning up");
-    let ended = session.clean_up(delete_sandbox(through, sandbox)).await;
+    let ended = session
+        .clean_up(end_sandbox(&through.client, sandbox))
+        .await;
     let verdict = worked?;
     ended.map(|()| verdict)
 }

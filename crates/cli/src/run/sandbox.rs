@@ -73,6 +73,7 @@ impl Wanted {
             id: SandboxId::new(),
             installation,
             keys: vec![key.public()],
+            image: None,
             limits,
             input_limits: InputLimits::default(),
             // Whoever holds the key is one person, or one team.
@@ -82,6 +83,7 @@ impl Wanted {
             // none. A gateway is asked for the same.
             start: Start::Fresh,
             idle_limit_ms: None,
+            is_unclaimed: false,
             hard_deadline_ms: Some(deadline.timestamp_millis()),
         };
         let spec = spec.validate().map_err(|error| out_of_range(&error))?;
@@ -269,16 +271,6 @@ pub(crate) fn from_runtime(error: RuntimeError) -> Failure {
         fix,
         code,
         cause: Some(error.into()),
-    }
-}
-
-/// Ends the sandbox of a run behind a gateway, and returns when nothing of it is left.
-pub(crate) async fn delete(through: &Through, id: SandboxId) -> Result<(), Failure> {
-    match through.client.delete(id).await {
-        Ok(_) => Ok(()),
-        // It was never made.
-        Err(error) if error.code() == Some(ErrorCode::NotFound) => Ok(()),
-        Err(error) => Err(from_client("ending the sandbox", error)),
     }
 }
 

@@ -31,6 +31,9 @@ pub mod gateway_names {
     pub const INSTALLATION: &str = "x-glovebox-installation";
     /// The protocol number that the sender speaks.
     pub const PROTOCOL: &str = "x-glovebox-protocol";
+    /// In an answer: how far the sender's clock is ahead of the gateway's, in milliseconds, where
+    /// that is more than [`WARN_MS`](crate::sign::WARN_MS).
+    pub const CLOCK_OFF_MS: &str = "x-glovebox-clock-off-ms";
     /// Which credential signed.
     pub const CREDENTIAL: &str = "x-glovebox-gateway-credential";
     /// Which life of the gateway is meant. A 401 answer carries the present one.

@@ -39,6 +39,12 @@ impl Inner {
                 .into(),
             ));
         }
+        if let Some(image) = &spec.image {
+            let image = glovebox_protocol::file::escape_for_display(image.as_bytes());
+            return Err(RuntimeError::Invalid(
+                format!("`image` is {image}; the embedded runtime makes sandboxes of its own root tree and has no images").into(),
+            ));
+        }
         let id = spec.id;
         self.table.reserve(id, spec.hard_deadline_ms)?;
         let asked = BoxSpec {
@@ -52,6 +58,7 @@ impl Inner {
             keys: spec.keys,
             input_limits: spec.input_limits,
             idle_limit_ms: spec.idle_limit_ms,
+            is_unclaimed: spec.is_unclaimed,
             hard_deadline_ms: spec.hard_deadline_ms,
         };
         let was_ready = match self.ask_for_box(asked).await {

@@ -96,11 +96,13 @@ impl Subject {
             id: SandboxId::new(),
             installation: self.installation,
             keys: vec![self.key.public()],
+            image: None,
             limits: Limits::of(ResourceClass::Small),
             input_limits: InputLimits::default(),
             trust_domain: "conformance".into(),
             start: self.start,
             idle_limit_ms: None,
+            is_unclaimed: false,
             hard_deadline_ms: None,
         }
     }

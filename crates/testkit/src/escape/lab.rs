@@ -138,11 +138,13 @@ impl Lab {
             id: SandboxId::new(),
             installation: self.installation,
             keys: vec![self.key.public()],
+            image: None,
             limits,
             input_limits: InputLimits::default(),
             trust_domain: self.trust_domain.clone(),
             start: self.start,
             idle_limit_ms: None,
+            is_unclaimed: false,
             hard_deadline_ms: None,
         }
     }

@@ -1,0 +1,183 @@
+//! The canary: a throwaway sandbox tries to reach what it must not, and says what came of it.
+//!
+//! The gateway names the targets and opens its own; a second sandbox opens one too. Here the
+//! attempts are run and their results brought into a report. Nothing is concluded: the report says
+//! for each target what came of it, and [`CanaryReport::wrong`] which came out otherwise than they
+//! have to.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use glovebox_protocol::event::EventBody;
+use glovebox_protocol::gateway::{CanaryPlan, CanaryReport, CanaryResult, CanaryTarget, Reach};
+use glovebox_protocol::ids::ExecutionId;
+use glovebox_protocol::process::StartProcess;
+use tokio::time::timeout;
+
+use crate::{AgentClient, ClientError, Execution};
+
+/// What is run inside of a sandbox.
+const CODE: &str = include_str!("canary.py");
+
+/// The target that the second sandbox opens.
+const OTHER: &str = "other_sandbox";
+
+/// Longest output of all attempts together, in bytes.
+const MAX_OUTPUT: usize = 256 * 1024;
+
+/// How long a Python may take to start, beside what it does.
+const START_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum CanaryError {
+    /// An agent could not be talked to.
+    #[error("running the canary's attempts")]
+    Client(#[from] ClientError),
+    /// The second sandbox did not open what the first one is to try.
+    #[error("the second sandbox opened nothing to be reached: {said}")]
+    NotOpened {
+        /// What it said instead.
+        said: String,
+    },
+    /// The attempts were broken off, or one has no result.
+    #[error("the canary's attempts came to no result for `{id}`: {said}")]
+    NoResult {
+        /// Which target's is missing.
+        id: String,
+        /// What was said instead.
+        said: String,
+    },
+    /// The attempts took too long.
+    #[error("the canary's attempts did not end in time")]
+    Slow,
+}
+
+/// Lets the sandbox of `subject` try every target of a plan, while that of `other` opens the one
+/// that is between two sandboxes.
+///
+/// Both have to be throwaway ones of the kind that people's code gets.
+///
+/// # Errors
+/// When there is no result for every target. That is no pass.
+pub async fn run(
+    plan: &CanaryPlan,
+    subject: &AgentClient,
+    other: &AgentClient,
+) -> Result<CanaryReport, CanaryError> {
+    let opened = match name_of_other(plan) {
+        Some(name) => Some(open(other, name).await?),
+        None => None,
+    };
+    let count = u64::try_from(plan.targets.len()).unwrap_or(u64::MAX);
+    let limit = Duration::from_millis(plan.attempt_limit_ms.saturating_mul(count));
+    let patience = limit.saturating_add(START_PATIENCE);
+    let targets = serde_json::to_string(&plan.targets).map_err(ClientError::Answer)?;
+    let limit_ms = plan.attempt_limit_ms.to_string();
+    let start = program(&["attempt", &limit_ms, &targets], patience);
+    let said = async {
+        let mut execution = subject.run(&start).await?;
+        read(&mut execution, |_| false).await
+    };
+    let said = timeout(patience, said)
+        .await
+        .map_err(|_| CanaryError::Slow)??;
+    // Until here the second sandbox has listened.
+    drop(opened);
+    report(plan, &said)
+}
+
+fn name_of_other(plan: &CanaryPlan) -> Option<&str> {
+    plan.targets.iter().find_map(|target| match &target.reach {
+        Reach::AbstractSocket { name } if target.id == OTHER => Some(name.as_str()),
+        _ => None,
+    })
+}
+
+/// Opens a socket in the second sandbox. Dropping what is returned closes it.
+async fn open(other: &AgentClient, name: &str) -> Result<Execution, CanaryError> {
+    let start = program(&["listen", name], Duration::from_secs(600));
+    let opening = async {
+        let mut execution = other.run(&start).await?;
+        let said = read(&mut execution, |said| said.ends_with('\n')).await?;
+        Ok::<_, CanaryError>((execution, said))
+    };
+    let (execution, said) = timeout(START_PATIENCE, opening)
+        .await
+        .map_err(|_| CanaryError::Slow)??;
+    if said.trim() == "ready" {
+        Ok(execution)
+    } else {
+        let said = shown(&said);
+        Err(CanaryError::NotOpened { said })
+    }
+}
+
+fn program(arguments: &[&str], limit: Duration) -> StartProcess {
+    let argv = ["python3", "-I", "-c", CODE];
+    StartProcess {
+        execution: ExecutionId::new(),
+        argv: argv
+            .iter()
+            .chain(arguments)
+            .map(|word| (*word).into())
+            .collect(),
+        env: BTreeMap::new(),
+        stdin: Default::default(),
+        time_limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+        output_limit_bytes: Some(MAX_OUTPUT as u64),
+    }
+}
+
+/// What a program says, to its end or until it has said enough; its complaints are in it too.
+async fn read(
+    execution: &mut Execution,
+    is_enough: impl Fn(&str) -> bool,
+) -> Result<String, CanaryError> {
+    let mut said = Vec::new();
+    while let Some(event) = execution.next().await? {
+        if let EventBody::Stdout(output) | EventBody::Stderr(output) = event {
+            let room = MAX_OUTPUT.saturating_sub(said.len());
+            said.extend_from_slice(output.0.get(..room).unwrap_or(&output.0));
+            if is_enough(&String::from_utf8_lossy(&said)) {
+                break;
+            }
+        }
+    }
+    Ok(String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Brings lines of results into the order of the plan. What is no result is left out, and so
+/// shows by its absence.
+fn report(plan: &CanaryPlan, said: &str) -> Result<CanaryReport, CanaryError> {
+    let mut found: BTreeMap<String, CanaryResult> = said
+        .lines()
+        .filter_map(|line| serde_json::from_str::<CanaryResult>(line).ok())
+        .map(|result| (result.id.clone(), result))
+        .collect();
+    let result_of = |target: &CanaryTarget| {
+        found
+            .remove(&target.id)
+            .map(|mut result| {
+                // It came out of a sandbox.
+                result.how = shown(&result.how);
+                (target.clone(), result)
+            })
+            .ok_or_else(|| CanaryError::NoResult {
+                id: target.id.clone(),
+                said: shown(said),
+            })
+    };
+    Ok(CanaryReport {
+        results: plan
+            .targets
+            .iter()
+            .map(result_of)
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+fn shown(said: &str) -> String {
+    let end: String = said.trim().chars().take(500).collect();
+    glovebox_protocol::file::escape_for_display(end.as_bytes())
+}

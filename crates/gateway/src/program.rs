@@ -1,0 +1,192 @@
+//! The program: reads its environment, starts a runtime, serves until it is told to stop.
+
+mod embedded;
+mod secrets;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::sync::Arc;
+
+use glovebox_runtime::{Runtime, RuntimeError};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{self, Config, Fault, Listen, Machine, RuntimeKind, SecretsError, Transport};
+use crate::folder::{self, FolderError, Identity, StateFolder};
+use crate::{
+    Fingerprint, Gateway, Journal, Listener, Place, Rules, Surroundings, listening, system_clock,
+};
+
+/// How long before its hard deadline a sandbox is shown as ending, in milliseconds.
+const ENDING_WINDOW_MS: u64 = 60_000;
+
+/// Why the gateway did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// The environment is not as it has to be.
+    #[error("{}", lines(.0))]
+    Config(Vec<Fault>),
+    /// This machine does not tell what it is.
+    #[error("looking at this machine's network interfaces")]
+    Machine(#[source] std::io::Error),
+    /// The state folder cannot be used.
+    #[error("starting the gateway")]
+    Folder(#[from] FolderError),
+    /// The credentials cannot be read any more.
+    #[error("reading the credentials")]
+    Secrets(#[from] SecretsError),
+    /// The event loop cannot be made.
+    #[error("starting the event loop")]
+    EventLoop(#[source] std::io::Error),
+    /// There are no random bytes.
+    #[error("drawing a boot epoch")]
+    Randomness(#[from] glovebox_protocol::sign::NoRandomness),
+    /// The runtime cannot be started.
+    #[error("starting the {name} runtime")]
+    Runtime {
+        /// Which one.
+        name: &'static str,
+        /// Why.
+        #[source]
+        source: glovebox_runtime::Cause,
+    },
+    /// This program was built without the runtime.
+    #[error("this build has no {wanted} runtime; it has {}", had.join(", "))]
+    NoSuchRuntime {
+        /// The one that was asked for.
+        wanted: &'static str,
+        /// Those that it has.
+        had: &'static [&'static str],
+    },
+    /// It cannot listen.
+    #[error("listening at {at}")]
+    Listen {
+        /// Where.
+        at: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The fingerprint cannot be printed.
+    #[error("printing the fingerprint")]
+    Print(#[source] std::io::Error),
+}
+
+fn lines(faults: &[Fault]) -> String {
+    let lines: Vec<_> = faults.iter().map(Fault::to_string).collect();
+    lines.join("\n")
+}
+
+/// Runs a gateway as its environment says, until it gets SIGTERM or SIGINT.
+///
+/// # Errors
+/// When it cannot start, or its listener fails.
+pub fn run() -> Result<(), ProgramError> {
+    let machine = Machine {
+        interfaces: config::interfaces().map_err(ProgramError::Machine)?,
+        memory_bytes: config::host_memory_bytes(),
+    };
+    let config = Config::read(&variable, &machine).map_err(ProgramError::Config)?;
+    let folder = StateFolder::open(&config.state)?;
+    let identity = folder.identity()?;
+    if identity.is_new && matches!(config.listen, Listen::Tcp(_, Transport::Tls)) {
+        print_fingerprint(identity.tls.fingerprint()).map_err(ProgramError::Print)?;
+    }
+    let event_loop = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(ProgramError::EventLoop)?;
+    event_loop.block_on(serve(&config, identity))
+}
+
+/// The fingerprint of the gateway of `GATEWAY_STATE_DIR`, whether it runs or not.
+///
+/// # Errors
+/// When it never ran, or the folder cannot be used.
+pub fn fingerprint() -> Result<Fingerprint, ProgramError> {
+    let path = Config::read_state_folder(&variable).map_err(ProgramError::Config)?;
+    Ok(Fingerprint::of(&folder::certificate(&path)?))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the gateway's one place that reads the environment"
+)]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+fn print_fingerprint(fingerprint: Fingerprint) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "fingerprint {fingerprint}")?;
+    out.flush()
+}
+
+async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> {
+    let journal = Journal::to_standard_error();
+    let runtime: Arc<dyn Runtime> = match config.runtime {
+        RuntimeKind::Embedded => embedded::start(config.installation, &variable).await?,
+        RuntimeKind::Docker => {
+            return Err(ProgramError::NoSuchRuntime {
+                wanted: "docker",
+                had: &["embedded"],
+            });
+        }
+    };
+    let rules = Rules {
+        gateway: identity.gateway,
+        installation: config.installation,
+        agent_keys: config.agent_keys.clone(),
+        images: config.images.clone(),
+        max_sandboxes: config.max_sandboxes,
+        max_memory_bytes: config.max_memory_bytes,
+        ending_window_ms: ENDING_WINDOW_MS,
+    };
+    let credentials = config.credentials.load()?;
+    let fingerprint = identity.tls.fingerprint();
+    let listener = listening::open(&config.listen, identity.tls).await?;
+    journal.tell(
+        (system_clock())(),
+        "listening",
+        json!({
+            "at": listener.place(),
+            "gateway": identity.gateway,
+            "fingerprint": matches!(listener, Listener::Tls(..)).then(|| fingerprint.to_string()),
+        }),
+    );
+    let surroundings = Surroundings {
+        clock: system_clock(),
+        journal: journal.clone(),
+        place: Place {
+            state: Some(config.state.clone()),
+            listen: Some(listener.listen().unwrap_or_else(|| config.listen.clone())),
+        },
+    };
+    let gateway = Gateway::new(rules, credentials, runtime, surroundings)?;
+    let at = listener.place();
+    tokio::select! {
+        source = gateway.serve(listener) => Err(ProgramError::Listen { at, source }),
+        () = secrets::follow(&config.credentials, &gateway, &journal) => Ok(()),
+        ended = told_to_stop() => ended,
+    }
+}
+
+async fn told_to_stop() -> Result<(), ProgramError> {
+    let catch = |kind| signal(kind).map_err(ProgramError::EventLoop);
+    let (mut terminate, mut interrupt) = (
+        catch(SignalKind::terminate())?,
+        catch(SignalKind::interrupt())?,
+    );
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
+}
+
+fn from_runtime(name: &'static str, error: RuntimeError) -> ProgramError {
+    ProgramError::Runtime {
+        name,
+        source: error.into(),
+    }
+}

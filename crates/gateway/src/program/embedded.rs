@@ -1,0 +1,118 @@
+//! The embedded runtime: its programs are found beside this one, its data where the command keeps
+//! them.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
+use glovebox_box::weakness::Weakness;
+use glovebox_protocol::ids::InstallationId;
+use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
+use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options};
+
+use super::{ProgramError, from_runtime};
+use crate::config::Fault;
+
+const NAME: &str = "embedded";
+
+/// Makes sure of the tree that sandboxes stand on, and starts the launcher.
+pub(super) async fn start(
+    installation: InstallationId,
+    read: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<Arc<EmbeddedRuntime>, ProgramError> {
+    let find = |name: &str| find(name);
+    let launcher = find("glovebox-launcher")?;
+    let programs = Programs::found(find)?;
+    let is_root = rustix::process::geteuid().is_root();
+    let folder = |name: &'static str, usual: &str| {
+        let given = read(name).filter(|value| !value.is_empty());
+        match given {
+            Some(given) => Ok(PathBuf::from(given)),
+            None if is_root => Ok(PathBuf::from(usual)),
+            None => Err(fault(
+                name,
+                "is not set",
+                "name a folder of the gateway's own",
+            )),
+        }
+    };
+    let data = folder("GLOVEBOX_DATA", "/var/lib/glovebox")?;
+    let run = folder("GLOVEBOX_RUN", "/run/glovebox-gateway")?;
+    let accept_weaker = accepted(read)?;
+    let search = read("PATH").unwrap_or_default();
+    let setup = Setup {
+        data: data.clone(),
+        programs,
+        python: None,
+        search: std::env::split_paths(&search).collect(),
+        lock: LOCK.into(),
+    };
+    let trees = setup
+        .ensure(&mut Silent)
+        .map_err(|error| ProgramError::Runtime {
+            name: NAME,
+            source: error.into(),
+        })?;
+    let options = Options {
+        launcher,
+        data,
+        run,
+        layers: trees.layers,
+        installation,
+        root_range_start: DEFAULT_ROOT_RANGE_START,
+        accept_weaker,
+        afterwards: Afterwards::TheyGoOn,
+    };
+    let runtime = EmbeddedRuntime::start(options).await;
+    let runtime = runtime.map_err(|error| from_runtime(NAME, error))?;
+    Ok(Arc::new(runtime))
+}
+
+/// `GATEWAY_ACCEPT_WEAKER`: protections whose lack is accepted by name.
+fn accepted(read: &dyn Fn(&str) -> Option<OsString>) -> Result<Vec<Weakness>, ProgramError> {
+    let name = "GATEWAY_ACCEPT_WEAKER";
+    let text = read(name).unwrap_or_default();
+    let text = text.to_string_lossy();
+    let words = text
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty());
+    words
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .map_err(|_| {
+            let fix = "list names that `glovebox doctor` gives after --accept-weaker";
+            fault(name, "names no protection that there is", fix)
+        })
+}
+
+/// One of our programs: beside this one, else in `../libexec/glovebox`.
+fn find(name: &str) -> Result<PathBuf, ProgramError> {
+    let failed = |source| ProgramError::Runtime { name: NAME, source };
+    let own = std::env::current_exe().map_err(|error| failed(error.into()))?;
+    let beside = own.parent().unwrap_or(Path::new("/"));
+    let places = [
+        beside.join(name),
+        beside.join("../libexec/glovebox").join(name),
+    ];
+    let found = places.iter().find(|path| path.is_file()).cloned();
+    found.ok_or_else(|| {
+        failed(
+            format!(
+                "{name} is neither {} nor {}; install Glovebox anew",
+                places[0].display(),
+                places[1].display()
+            )
+            .into(),
+        )
+    })
+}
+
+fn fault(variable: &'static str, what: &str, fix: &str) -> ProgramError {
+    ProgramError::Config(vec![Fault {
+        variable,
+        what: what.into(),
+        fix: fix.into(),
+    }])
+}

@@ -1,0 +1,13 @@
+//! The gateway from outside: real TLS, real sockets, a runtime that only plays one.
+
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod basics;
+mod canary;
+mod forged;
+mod hostile;
+mod lies;
+mod limits;
+mod relay;
+mod rig;
+mod sealed;
