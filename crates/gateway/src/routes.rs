@@ -32,7 +32,7 @@ pub(crate) async fn route(
 ) -> Reply {
     let method = asked.parts.method.as_str();
     let path = asked.parts.uri.path();
-    if path.starts_with(SANDBOXES) && !shared.is_adopted() {
+    if path.starts_with(SANDBOXES) && !shared.until_adopted().await {
         return Err(ApiError::unavailable(
             "the gateway has just started and could not ask its runtime for its sandboxes yet",
         ));

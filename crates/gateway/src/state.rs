@@ -1,19 +1,23 @@
 //! What all requests share.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use glovebox_protocol::gateway::CredentialInfo;
 use glovebox_protocol::ids::{GatewayId, InstallationId};
 use glovebox_protocol::sign::{Credentials, Epoch, KeyId, NoRandomness, PublicKey, Verifier};
 use glovebox_runtime::Runtime;
+use tokio::sync::SetOnce;
 
 use crate::canary::Plans;
 use crate::config::Listen;
 use crate::images::AllowedImages;
 use crate::journal::Journal;
 use crate::table::Table;
+
+/// How long a request waits for a runtime that has not told its sandboxes since the start.
+const ADOPTION_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Tells the time, in milliseconds since 1970 (UTC).
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -69,7 +73,7 @@ pub(crate) struct Shared {
     pub(crate) plans: Plans,
     auth: Mutex<Auth>,
     /// Whether what another life of the gateway has made is in the table.
-    is_adopted: AtomicBool,
+    adopted: SetOnce<()>,
 }
 
 struct Auth {
@@ -99,17 +103,26 @@ impl Shared {
             place: surroundings.place,
             plans: Plans::default(),
             auth: Mutex::new(Auth { verifier, ids }),
-            is_adopted: AtomicBool::new(false),
+            adopted: SetOnce::new(),
         })
     }
 
     /// Whether the table knows of what was there before.
     pub(crate) fn is_adopted(&self) -> bool {
-        self.is_adopted.load(Ordering::Acquire)
+        self.adopted.get().is_some()
+    }
+
+    /// Waits until it does, but not for ever. Whether it does then.
+    pub(crate) async fn until_adopted(&self) -> bool {
+        self.is_adopted()
+            || tokio::time::timeout(ADOPTION_PATIENCE, self.adopted.wait())
+                .await
+                .is_ok()
     }
 
     pub(crate) fn set_adopted(&self) {
-        self.is_adopted.store(true, Ordering::Release);
+        // A second time changes nothing.
+        let _ = self.adopted.set(());
     }
 
     /// Milliseconds since 1970 (UTC).

@@ -1,0 +1,199 @@
+//! A gateway as a process of its own, over the embedded runtime.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use glovebox_client::{AgentClient, GatewayAddress, GatewayClient, GatewayIdentity, Identity};
+use glovebox_protocol::agent_config::Start;
+use glovebox_protocol::class::ResourceClass;
+use glovebox_protocol::gateway::CreateSandbox;
+use glovebox_protocol::ids::{InstallationId, SandboxId};
+use glovebox_protocol::limits::{InputLimits, Limits};
+use glovebox_protocol::sign::{Credential, SigningKey};
+
+/// How long a sandbox of these tests may be there, in milliseconds.
+const LIFE_MS: i64 = 600_000;
+
+/// A gateway's process, and what a client of it needs.
+pub(crate) struct Stage {
+    folder: tempfile::TempDir,
+    run: PathBuf,
+    installation: InstallationId,
+    credential: Credential,
+    written: String,
+    key: Arc<SigningKey>,
+    child: Child,
+}
+
+impl Stage {
+    /// Starts one, and waits until it listens.
+    pub(crate) async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let user = rustix::process::geteuid();
+        let run = if user.is_root() {
+            PathBuf::from("/run/glovebox-test")
+        } else {
+            PathBuf::from(format!("/tmp/glovebox-test-{}", user.as_raw()))
+        };
+        let (credential, written) = Credential::generate().unwrap();
+        let installation = InstallationId::new();
+        let key = Arc::new(SigningKey::generate().unwrap());
+        let child = spawn(folder.path(), &run, installation, &written, &key);
+        Self {
+            folder,
+            run,
+            installation,
+            credential,
+            written,
+            key,
+            child,
+        }
+    }
+
+    /// A client of it.
+    pub(crate) fn gateway(&self) -> GatewayClient {
+        let identity = GatewayIdentity {
+            credential: self.credential.clone(),
+            installation: Some(self.installation),
+        };
+        GatewayClient::new(identity, GatewayAddress::Unix(socket(self.folder.path())))
+    }
+
+    /// A client of the agent in one of its sandboxes.
+    pub(crate) fn agent(&self, sandbox: SandboxId) -> AgentClient {
+        let identity = Identity {
+            key: Arc::clone(&self.key),
+            installation: self.installation,
+            sandbox,
+        };
+        self.gateway().agent(identity, None)
+    }
+
+    /// A small sandbox.
+    pub(crate) fn wanted(&self, id: SandboxId) -> CreateSandbox {
+        CreateSandbox {
+            id,
+            installation: self.installation,
+            image: None,
+            limits: Limits::of(ResourceClass::Small),
+            input_limits: InputLimits::default(),
+            trust_domain: "somebody".into(),
+            start: Start::Fresh,
+            idle_limit_ms: None,
+            hard_deadline_ms: glovebox_gateway::system_clock()() + LIFE_MS,
+            start_limit_ms: 60_000,
+            is_unclaimed: false,
+        }
+    }
+
+    /// Kills it without a word.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it anew.
+    pub(crate) async fn restart(&mut self) {
+        self.child = spawn(
+            self.folder.path(),
+            &self.run,
+            self.installation,
+            &self.written,
+            &self.key,
+        );
+    }
+
+    /// Takes away its sandboxes, ends it, and waits until its launcher has ended too.
+    pub(crate) async fn finish(mut self) {
+        for view in self.gateway().sandboxes(None).await.unwrap().items {
+            self.gateway().delete(view.id).await.unwrap();
+        }
+        let text = self.installation.to_string();
+        let folder = self.run.join(text.rsplit('-').next().unwrap());
+        let stopped = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&self.child),
+            rustix::process::Signal::TERM,
+        );
+        stopped.unwrap();
+        assert!(self.child.wait().unwrap().success());
+        end_launcher(&folder).await;
+    }
+}
+
+/// A launcher that stays waits a minute for the next gateway; these tests do not.
+async fn end_launcher(folder: &Path) {
+    use tokio::io::AsyncReadExt as _;
+    let mut line = tokio::net::UnixStream::connect(folder.join("control"))
+        .await
+        .unwrap();
+    // Whoever says something else than what it was configured with is sent away; a signal is how
+    // people end it. Its process holds the lock file.
+    let lock = fs_err::canonicalize(folder.join("launcher.lock")).unwrap();
+    let holds = |process: &Path| {
+        let fds = std::fs::read_dir(process.join("fd"));
+        fds.is_ok_and(|mut fds| {
+            fds.any(|fd| {
+                fd.is_ok_and(|fd| std::fs::read_link(fd.path()).is_ok_and(|link| link == lock))
+            })
+        })
+    };
+    let launchers = fs_err::read_dir("/proc").unwrap().filter_map(|entry| {
+        let path = entry.ok()?.path();
+        let pid: i32 = path.file_name()?.to_str()?.parse().ok()?;
+        holds(&path).then_some(pid)
+    });
+    for pid in launchers.collect::<Vec<_>>() {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        // The inner process ends with the outer one.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(60), line.read_to_end(&mut rest)).await;
+    assert!(ended.is_ok(), "the launcher does not end");
+}
+
+fn socket(folder: &Path) -> PathBuf {
+    folder.join("state/gateway.sock")
+}
+
+fn spawn(
+    folder: &Path,
+    run: &Path,
+    installation: InstallationId,
+    credential: &str,
+    key: &SigningKey,
+) -> Child {
+    let listen = format!("unix:{}", socket(folder).display());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_glovebox-gateway"))
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("GATEWAY_RUNTIME", "embedded")
+        .env("GATEWAY_LISTEN", listen)
+        .env("GATEWAY_CREDENTIALS", credential)
+        .env("GATEWAY_AGENT_KEYS", key.public().to_string())
+        .env("GATEWAY_INSTALLATION_ID", installation.to_string())
+        .env("GATEWAY_STATE_DIR", folder.join("state"))
+        .env("GLOVEBOX_DATA", glovebox_testkit::test_data().unwrap())
+        .env("GLOVEBOX_RUN", run)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    loop {
+        line.clear();
+        let read = told.read_line(&mut line).unwrap();
+        assert!(read > 0, "the gateway has ended");
+        if line.contains("\"listening\"") {
+            break;
+        }
+    }
+    // What it says later is of no use here, and must not fill the pipe.
+    std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
+    child
+}
