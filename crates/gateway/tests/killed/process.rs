@@ -133,10 +133,10 @@ async fn end_launcher(folder: &Path) {
     // people end it. Its process holds the lock file.
     let lock = fs_err::canonicalize(folder.join("launcher.lock")).unwrap();
     let holds = |process: &Path| {
-        let fds = std::fs::read_dir(process.join("fd"));
+        let fds = fs_err::read_dir(process.join("fd"));
         fds.is_ok_and(|mut fds| {
             fds.any(|fd| {
-                fd.is_ok_and(|fd| std::fs::read_link(fd.path()).is_ok_and(|link| link == lock))
+                fd.is_ok_and(|fd| fs_err::read_link(fd.path()).is_ok_and(|link| link == lock))
             })
         })
     };
