@@ -201,7 +201,17 @@ impl Agent {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        http::serve(Arc::clone(&self.shared), stream).await;
+        self.serve_connection_until(stream, std::future::pending())
+            .await;
+    }
+
+    /// The same; when `over` comes, what is under way on it is brought to its end and nothing more
+    /// begins.
+    pub(crate) async fn serve_connection_until<S>(&self, stream: S, over: impl Future<Output = ()>)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        http::serve(Arc::clone(&self.shared), stream, over).await;
     }
 
     /// Runs `work` on a thread that has the workload's rights on files.

@@ -18,7 +18,7 @@ use crate::agent::{Agent, Options, StartError};
 use crate::process::Spawner;
 
 /// The folder of a sandbox that programs work in.
-const WORKSPACE: &str = "/workspace";
+pub(crate) const WORKSPACE: &str = "/workspace";
 
 /// Font caches that came with the root tree, and where matplotlib looks for its own.
 const FONT_CACHES: &str = "/opt/glovebox/share/matplotlib";
@@ -60,6 +60,12 @@ pub enum BootError {
     /// The inherited descriptor is no listening socket, or it failed.
     #[error("listening for requests")]
     Listen(#[source] std::io::Error),
+    /// The standard streams could not be taken.
+    #[error("taking over the standard streams")]
+    Streams(#[source] Errno),
+    /// Whoever holds the other ends of the standard streams is gone for good.
+    #[error("the standard streams have ended")]
+    StreamsEnded,
 }
 
 /// Runs the agent as process 1 of a sandbox. Returns only when it cannot go on.
@@ -73,9 +79,7 @@ pub fn run() -> BootError {
 
 fn boot() -> Result<std::convert::Infallible, BootError> {
     // First of all: an exec makes a process readable again, and from here on others may live.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(BootError::Dumpable)?;
-    // What is made here belongs to the workload, which decides on its own rights from there.
-    umask(Mode::from_raw_mode(0o022));
+    hide()?;
     let config = read_config()?;
     let listener = std::os::unix::net::UnixListener::from(adopt(config.fds.listener)?);
     let oom_events = match config.fds.oom_events {
@@ -83,32 +87,50 @@ fn boot() -> Result<std::convert::Infallible, BootError> {
         None => None,
     };
     let launcher = config.fds.launcher.map(adopt).transpose()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(BootError::Runtime)?;
-    runtime.block_on(async {
-        // Caught, not ignored: what is ignored stays so in every program that is started, and
-        // Python would not be interruptible.
-        for kind in [
-            SignalKind::terminate(),
-            SignalKind::interrupt(),
-            SignalKind::hangup(),
-        ] {
-            drop(signal(kind).map_err(BootError::Signals)?);
-        }
+    event_loop()?.block_on(async {
         let mut options = Options::new(WORKSPACE, Spawner::Sealed);
         options.oom_events = oom_events;
         options.launcher = launcher;
-        let agent = Agent::new(config, options)?;
-        // Taking on other ids for file work makes a process readable again where the host is set
-        // up to debug such programs.
-        set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(BootError::Dumpable)?;
-        agent.run_as_workload(link_font_caches).await;
+        let agent = bring_up(config, options).await?;
         listener.set_nonblocking(true).map_err(BootError::Listen)?;
         let listener = UnixListener::from_std(listener).map_err(BootError::Listen)?;
         Err(BootError::Listen(agent.serve(listener).await))
     })
+}
+
+/// Makes the process unreadable for others, and its files those of a workload.
+pub(crate) fn hide() -> Result<(), BootError> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(BootError::Dumpable)?;
+    // What is made here belongs to the workload, which decides on its own rights from there.
+    umask(Mode::from_raw_mode(0o022));
+    Ok(())
+}
+
+/// The event loop that everything but the work on files runs on.
+pub(crate) fn event_loop() -> Result<tokio::runtime::Runtime, BootError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(BootError::Runtime)
+}
+
+/// Puts the agent of a sealed place together, ready to serve.
+pub(crate) async fn bring_up(config: AgentConfig, options: Options) -> Result<Agent, BootError> {
+    // Caught, not ignored: what is ignored stays so in every program that is started, and Python
+    // would not be interruptible.
+    for kind in [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+    ] {
+        drop(signal(kind).map_err(BootError::Signals)?);
+    }
+    let agent = Agent::new(config, options)?;
+    // Taking on other ids for file work makes a process readable again where the host is set up
+    // to debug such programs.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(BootError::Dumpable)?;
+    agent.run_as_workload(link_font_caches).await;
+    Ok(agent)
 }
 
 fn read_config() -> Result<AgentConfig, BootError> {

@@ -2,6 +2,7 @@
 //! [`crate::auth`], except for the unsigned health request.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,8 +30,9 @@ const IDLE_LIMIT: Duration = Duration::from_secs(120);
 /// Room for reading and writing on one connection, in bytes.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Serves one connection until it is closed.
-pub(crate) async fn serve<S>(shared: Arc<Shared>, stream: S)
+/// Serves one connection until it is closed, or until `over` and then to the end of what is under
+/// way.
+pub(crate) async fn serve<S>(shared: Arc<Shared>, stream: S, over: impl Future<Output = ()>)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -43,6 +45,12 @@ where
         .serve_connection(TokioIo::new(stream), service);
     // A connection that breaks is the other side's matter; what ran on it is ended by the
     // streams that nobody reads any more.
+    let mut connection = pin!(connection);
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = over => {}
+    }
+    connection.as_mut().graceful_shutdown();
     let _ = connection.await;
 }
 

@@ -24,6 +24,7 @@ mod process;
 mod reply;
 mod routes;
 mod shared;
+pub mod stdio;
 mod strict;
 mod sweep;
 mod words;

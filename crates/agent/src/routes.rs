@@ -205,6 +205,10 @@ async fn log_route(
             body.empty().await?;
             shared.logs.get(execution_id(id)?)
         }
+        ("GET", None) => {
+            body.empty().await?;
+            reply::ok(&shared.registry.look_up(execution_id(rest)?)?)
+        }
         _ => Err(no_route(method, "executions")),
     }
 }

@@ -276,7 +276,10 @@ impl AgentClient {
         self.post_document("/v1/workload/end", Bytes::new()).await
     }
 
-    async fn get_document<T: DeserializeOwned>(&self, target: &str) -> Result<T, ClientError> {
+    pub(crate) async fn get_document<T: DeserializeOwned>(
+        &self,
+        target: &str,
+    ) -> Result<T, ClientError> {
         document(self.send("GET", target, Bytes::new()).await?).await
     }
 

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::log::{Logged, MAX_LOG_BYTES};
+use glovebox_protocol::process::ExecutionState;
 use tokio::io::AsyncWrite;
 
 use crate::agent::AgentClient;
@@ -10,6 +11,16 @@ use crate::error::ClientError;
 use crate::files::receive;
 
 impl AgentClient {
+    /// Asks what became of an execution, such as one whose stream was cut. It is never run again
+    /// under the same id.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; not found when it never came to the agent.
+    pub async fn execution(&self, execution: ExecutionId) -> Result<ExecutionState, ClientError> {
+        self.get_document(&format!("/v1/executions/{execution}"))
+            .await
+    }
+
     /// Fetches what an execution has written so far into `sink`, also what was over the budget of
     /// its stream: the beginning of it, as far as it is kept.
     ///

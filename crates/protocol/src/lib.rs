@@ -22,6 +22,7 @@ pub mod launcher_line;
 pub mod limits;
 pub mod log;
 pub mod process;
+pub mod record;
 pub mod sign;
 pub mod strict;
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event::Ended;
 use crate::ids::ExecutionId;
 
 /// Body of `POST /v1/processes`. The answer is a framed stream that ends with
@@ -94,6 +95,21 @@ pub enum Cancel {
     Interrupt,
     /// SIGKILL, for it and everything that it started.
     Kill,
+}
+
+/// Answer to `GET /v1/executions/ID`: what became of an execution, whoever was there to hear it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum ExecutionState {
+    /// It runs, or is about to.
+    Running,
+    /// It is over.
+    Ended {
+        /// How it ended.
+        ended: Ended,
+    },
+    /// It was taken on and did not get as far as to run; its id is used all the same.
+    Failed,
 }
 
 /// Answer to `POST /v1/workload/end`: everything that was still running has been killed and

@@ -59,6 +59,9 @@ impl Run {
             }),
             Err(error) => EventBody::Failed(*ApiError::from(error).body),
         };
+        if let EventBody::ExecutionEnded(ended) = &last {
+            claim.end(ended);
+        }
         // The caller may send the next call as soon as it has read the end of this one.
         drop(seat);
         drop(turn);

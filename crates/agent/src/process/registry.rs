@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use glovebox_protocol::event::Ended;
 use glovebox_protocol::ids::ExecutionId;
+use glovebox_protocol::process::ExecutionState;
 use tokio::net::unix::pipe;
 
 use super::reaper::Child;
@@ -44,6 +46,9 @@ struct State {
     used: HashSet<ExecutionId>,
     order: VecDeque<ExecutionId>,
     running: HashMap<ExecutionId, Arc<Running>>,
+    /// Those whose claim is still held.
+    claimed: HashSet<ExecutionId>,
+    ended: HashMap<ExecutionId, Ended>,
 }
 
 impl Registry {
@@ -69,13 +74,32 @@ impl Registry {
                 && let Some(oldest) = state.order.pop_front()
             {
                 state.used.remove(&oldest);
+                state.ended.remove(&oldest);
             }
+            state.claimed.insert(id);
             Ok(Claim {
                 registry: Arc::clone(self),
                 log: self.logs.begin(id),
                 id,
                 _in_use: self.activity.begin(),
             })
+        })
+    }
+
+    /// What became of an execution, for whoever was not there to hear it.
+    pub(crate) fn look_up(&self, id: ExecutionId) -> Result<ExecutionState, ApiError> {
+        self.state.with(|state| {
+            if let Some(ended) = state.ended.get(&id) {
+                Ok(ExecutionState::Ended {
+                    ended: ended.clone(),
+                })
+            } else if state.claimed.contains(&id) {
+                Ok(ExecutionState::Running)
+            } else if state.used.contains(&id) {
+                Ok(ExecutionState::Failed)
+            } else {
+                Err(ApiError::not_found(format!("there is no execution {id}")))
+            }
         })
     }
 
@@ -106,6 +130,13 @@ impl Claim {
         self.id
     }
 
+    /// Writes down how it ended. To be called before the claim is dropped.
+    pub(crate) fn end(&self, ended: &Ended) {
+        self.registry
+            .state
+            .with(|state| state.ended.insert(self.id, ended.clone()));
+    }
+
     /// Where its output is kept.
     pub(crate) fn log(&self) -> Recorder {
         self.log.clone()
@@ -123,6 +154,7 @@ impl Drop for Claim {
     fn drop(&mut self) {
         self.registry.state.with(|state| {
             state.running.remove(&self.id);
+            state.claimed.remove(&self.id);
         });
     }
 }

@@ -138,6 +138,7 @@ async fn not_started(sink: Arc<Sink>, claim: Claim, began: Instant, why: String,
         duration_ms: milliseconds_since(began),
         notes: Vec::new(),
     };
+    claim.end(&ended);
     sink.finish(&EventBody::ExecutionEnded(ended)).await;
 }
 
@@ -196,6 +197,7 @@ impl Run {
             duration_ms,
             notes,
         };
+        self.claim.end(&ended);
         // Both at once: while the one is there, so is what a cancel would find.
         drop(self.claim);
         drop(started.tenant);
