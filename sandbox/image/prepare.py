@@ -2,6 +2,7 @@
 
     prepare.py PACKAGES                      cuts tests off, gives matplotlib its other fonts
     prepare.py --font-cache ANSWER FOLDER    keeps the font cache that finish.py has made
+    prepare.py --drop-glyph-names FONT       marks a font as one without glyph names
 """
 
 import json
@@ -41,10 +42,23 @@ def keep_font_cache(answer, folder):
     (folder / pathlib.PurePath(fonts["name"]).name).write_text(fonts["content"])
 
 
+def drop_glyph_names(font):
+    """Symbola's are all empty, and matplotlib, which tells glyphs apart by name in PDF, draws the
+    same one for all. Version 3 of the table of names says that there are none."""
+    data = bytearray(font.read_bytes())
+    for entry in range(12, 12 + 16 * int.from_bytes(data[4:6], "big"), 16):
+        if data[entry : entry + 4] == b"post":
+            at = int.from_bytes(data[entry + 8 : entry + 12], "big")
+            data[at : at + 4] = b"\0\3\0\0"
+    font.write_bytes(data)
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["--font-cache", answer, folder]:
             keep_font_cache(pathlib.Path(answer), pathlib.Path(folder))
+        case ["--drop-glyph-names", font]:
+            drop_glyph_names(pathlib.Path(font))
         case [packages]:
             prepare(pathlib.Path(packages))
         case _:

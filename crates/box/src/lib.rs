@@ -19,3 +19,5 @@ mod seal;
 mod sys;
 mod template;
 pub mod weakness;
+
+pub use policy::container_profile;

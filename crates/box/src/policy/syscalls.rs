@@ -9,7 +9,6 @@
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowed {
     pub(crate) number: libc::c_long,
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the reader and for tests"))]
     pub(crate) name: &'static str,
     #[cfg_attr(not(test), expect(dead_code, reason = "for the reader and for tests"))]
     pub(crate) why: &'static str,

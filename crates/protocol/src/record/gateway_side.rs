@@ -42,18 +42,28 @@ impl FromAgentDecoder {
         self.window.push(bytes);
     }
 
+    /// Looks for the acknowledgement, and says whether it has come. Records behind it are left for
+    /// [`FromAgentDecoder::next`].
+    pub fn begin(&mut self) -> bool {
+        if !self.begun {
+            match self.window.find(&self.acknowledgement) {
+                Some(begin) => {
+                    self.window.skip_to(begin + self.acknowledgement.len());
+                    self.begun = true;
+                }
+                None => self.window.discard(),
+            }
+        }
+        self.begun
+    }
+
     /// The next record that is whole. Acknowledgements of repeated hellos are passed over.
     ///
     /// # Errors
     /// When what comes is no record of this session; then nothing more can be had of it.
     pub fn next(&mut self) -> Result<Option<(Kind, Vec<u8>)>, OutOfStep> {
-        if !self.begun {
-            let Some(begin) = self.window.find(&self.acknowledgement) else {
-                self.window.discard();
-                return Ok(None);
-            };
-            self.window.skip_to(begin + self.acknowledgement.len());
-            self.begun = true;
+        if !self.begin() {
+            return Ok(None);
         }
         loop {
             match parse(self.window.rest(), self.nonce.tag()) {

@@ -1,0 +1,330 @@
+//! The driver: [`Runtime`] on top of a container engine.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use glovebox_protocol::ids::{InstallationId, SandboxId};
+use glovebox_runtime::{
+    AgentStream, Capability, Description, Reply, Runtime, RuntimeError, Sandbox, SandboxState,
+    ValidatedSpec,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, timeout};
+
+use crate::engine::{Engine, EngineError};
+use crate::image;
+use crate::keeper::{HELLO_PATIENCE, Keeper, end_of};
+use crate::labels::{INSTALLATION, Labels};
+use crate::link::Session;
+use crate::making::Making;
+use crate::owner::Owner;
+use crate::table::{Kept, Table};
+
+/// Streams that may be asked for at once.
+const WANTED_AHEAD: usize = 64;
+
+/// How long a stream may take: long enough for the engine to come back from a restart.
+const STREAM_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What an engine runtime needs to know.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The engine's socket.
+    pub socket: PathBuf,
+    /// The image that sandboxes are made of, by name or id.
+    pub image: String,
+    /// Another runtime of the engine's for containers, such as `runsc`.
+    pub runtime: Option<String>,
+    /// Which installation the sandboxes belong to.
+    pub installation: InstallationId,
+    /// A folder for the lock that says who drives this installation's sandboxes; made if absent.
+    pub state: PathBuf,
+    /// How long one call of the engine may take.
+    pub patience: Duration,
+}
+
+/// Sandboxes in containers. When it is dropped, or its process is killed, they go on; the next
+/// one with the same installation finds them again.
+#[derive(Debug)]
+pub struct EngineRuntime {
+    inner: Arc<Inner>,
+    _owner: Owner,
+}
+
+/// What a call needs that may outlive whoever made it.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    pub(crate) table: Table,
+    /// By its id.
+    pub(crate) image: String,
+    pub(crate) runtime: Option<String>,
+    pub(crate) installation: InstallationId,
+}
+
+impl EngineRuntime {
+    /// Takes up an engine, and every sandbox of this installation that it has.
+    ///
+    /// # Errors
+    /// [`RuntimeError::Unavailable`] when the engine does not answer, has no such image, or
+    /// another process drives the same sandboxes; [`RuntimeError::Unsupported`] when the image
+    /// holds another agent.
+    pub async fn start(options: Options) -> Result<Self, RuntimeError> {
+        let owner = Owner::take(&options.state, options.installation)?;
+        let doing = format!("reaching the container engine at {}", options.socket.display());
+        let engine = Engine::connect(&options.socket, options.patience).await;
+        let engine = engine.map_err(|error| error.while_doing(doing))?;
+        let image = image::resolve(&engine, &options.image).await?;
+        let inner = Arc::new(Inner {
+            engine,
+            table: Table::default(),
+            image,
+            runtime: options.runtime,
+            installation: options.installation,
+        });
+        inner.adopt_all().await?;
+        Ok(Self {
+            inner,
+            _owner: owner,
+        })
+    }
+}
+
+impl Drop for EngineRuntime {
+    fn drop(&mut self) {
+        self.inner.table.abandon();
+    }
+}
+
+impl Inner {
+    async fn containers(&self) -> Result<Vec<(Labels, String)>, RuntimeError> {
+        let label = format!("{INSTALLATION}={}", self.installation);
+        let found = self.engine.list(&label).await;
+        let found = found.map_err(|error| error.while_doing("listing the engine's containers"))?;
+        Ok(found
+            .into_iter()
+            .filter_map(|container| {
+                let labels = Labels::from_map(container.labels.as_ref()?)?;
+                let ours = labels.installation == self.installation;
+                ours.then_some((labels, container.id?))
+            })
+            .collect())
+    }
+
+    /// Takes up what an earlier process has left: what answers goes on, what has ended is known
+    /// with its reason, what was only half made is removed.
+    async fn adopt_all(self: &Arc<Self>) -> Result<(), RuntimeError> {
+        let mut adopting = JoinSet::new();
+        for (labels, container) in self.containers().await? {
+            let inner = Arc::clone(self);
+            adopting.spawn(async move { inner.adopt(&labels, container).await });
+        }
+        while let Some(adopted) = adopting.join_next().await {
+            adopted.map_err(|error| RuntimeError::Internal {
+                doing: "taking up the sandboxes of an earlier process".into(),
+                cause: error.into(),
+            })??;
+        }
+        Ok(())
+    }
+
+    async fn adopt(self: &Arc<Self>, labels: &Labels, container: String) -> Result<(), RuntimeError> {
+        let id = labels.id;
+        let doing = format!("taking up the sandbox {id}");
+        let found = match self.engine.inspect(&container).await {
+            Ok(found) => found,
+            Err(EngineError::Missing(_)) => return Ok(()),
+            Err(error) => return Err(error.while_doing(doing)),
+        };
+        let status = found.state.as_ref().and_then(|state| state.status);
+        let never_ran = status == Some(bollard::models::ContainerStateStatusEnum::CREATED);
+        if !never_ran {
+            if let Some(reason) = end_of(&found) {
+                return self.table.insert_ended(id, container, reason, labels.hard_deadline_ms);
+            }
+            let attached = self.engine.attach(&container).await;
+            let attached = attached.map_err(|error| error.while_doing(doing.clone()))?;
+            let begun = timeout(HELLO_PATIENCE, Session::begin(attached, labels.magic)).await;
+            if let Ok(Ok(session)) = begun {
+                self.table.reserve(id, labels.hard_deadline_ms)?;
+                self.keep(labels, container, session);
+                return Ok(());
+            }
+        }
+        // Nobody was told of it, and nobody can speak to it.
+        let removed = self.engine.remove(&container).await;
+        removed.map_err(|error| error.while_doing(format!("removing the half made sandbox {id}")))
+    }
+
+    /// Stays attached to a sandbox, and ends it at its deadline.
+    pub(crate) fn keep(self: &Arc<Self>, labels: &Labels, container: String, session: Session) {
+        let (streams, requests) = mpsc::channel(WANTED_AHEAD);
+        let keeper = Keeper {
+            engine: self.engine.clone(),
+            table: self.table.clone(),
+            id: labels.id,
+            container: container.clone(),
+            magic: labels.magic,
+            requests,
+        };
+        let kept = Kept {
+            container,
+            streams,
+            keeper: tokio::spawn(keeper.keep(session)),
+            timer: labels
+                .hard_deadline_ms
+                .map(|deadline| self.end_at(labels.id, deadline)),
+        };
+        if let Err(kept) = self.table.keep(labels.id, kept) {
+            kept.keeper.abort();
+        }
+    }
+
+    fn end_at(self: &Arc<Self>, id: SandboxId, deadline_ms: i64) -> AbortHandle {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now_ms = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
+        let left = u64::try_from(deadline_ms.saturating_sub(now_ms)).unwrap_or(0);
+        let at = Instant::now() + Duration::from_millis(left);
+        let inner = Arc::downgrade(self);
+        let timer = tokio::spawn(async move {
+            tokio::time::sleep_until(at).await;
+            if let Some(inner) = inner.upgrade() {
+                // Tried again where the engine is away: a sandbox must not outlive its time.
+                let mut again = tokio::time::interval(Duration::from_secs(1));
+                loop {
+                    again.tick().await;
+                    if inner.end(id, "it reached its hard time limit").await.is_ok() {
+                        return;
+                    }
+                }
+            }
+        });
+        timer.abort_handle()
+    }
+
+    pub(crate) async fn open(&self, id: SandboxId) -> Result<Box<dyn AgentStream>, RuntimeError> {
+        let unavailable = |cause: glovebox_runtime::Cause| RuntimeError::Unavailable {
+            doing: format!("opening a stream to the agent of sandbox {id}"),
+            fix: None,
+            cause,
+        };
+        let streams = self.table.streams(id)?;
+        let (wanted, opened) = oneshot::channel();
+        let opening = async {
+            if streams.send(wanted).await.is_err() {
+                return None;
+            }
+            opened.await.ok()
+        };
+        match timeout(STREAM_PATIENCE, opening).await {
+            Ok(Some(Ok(stream))) => Ok(Box::new(stream)),
+            Ok(Some(Err(error))) => Err(unavailable(error.into())),
+            Ok(None) => match self.table.end_reason(id) {
+                Some(reason) => Err(RuntimeError::NotFound {
+                    id,
+                    reason: Some(reason),
+                }),
+                None => Err(unavailable("the session with the agent was cut".into())),
+            },
+            Err(elapsed) => Err(unavailable(elapsed.into())),
+        }
+    }
+
+    /// Ends a sandbox's processes. Its container stays until it is removed.
+    async fn end(&self, id: SandboxId, reason: &str) -> Result<(), RuntimeError> {
+        let Some(container) = self.table.container(id) else {
+            return Ok(());
+        };
+        if self.table.end_reason(id).is_some() {
+            return Ok(());
+        }
+        self.table.let_go(id).await;
+        let killed = self.engine.kill(&container).await;
+        killed.map_err(|error| error.while_doing(format!("stopping the sandbox {id}")))?;
+        self.table.mark_ended(id, reason);
+        Ok(())
+    }
+
+    pub(crate) async fn take_down(&self, id: SandboxId) -> Result<(), RuntimeError> {
+        self.table.let_go(id).await;
+        if let Some(container) = self.table.container(id) {
+            let removed = self.engine.remove(&container).await;
+            removed.map_err(|error| error.while_doing(format!("removing the sandbox {id}")))?;
+        }
+        self.table.forget(id);
+        Ok(())
+    }
+
+    async fn look(&self, id: SandboxId) -> Result<Sandbox, RuntimeError> {
+        let unknown = || RuntimeError::NotFound { id, reason: None };
+        let known = self.table.view(id).ok_or_else(unknown)?;
+        if known.state == SandboxState::Running
+            && let Some(container) = self.table.container(id)
+        {
+            match self.engine.inspect(&container).await {
+                Ok(found) => {
+                    if let Some(reason) = end_of(&found).filter(|_| self.table.streams(id).is_ok())
+                    {
+                        self.table.mark_ended(id, &reason);
+                    }
+                }
+                Err(EngineError::Missing(_)) => {
+                    self.table.mark_ended(id, "it was removed from outside");
+                }
+                Err(error) => {
+                    return Err(error.while_doing(format!("looking at the sandbox {id}")));
+                }
+            }
+        }
+        self.table.view(id).ok_or_else(unknown)
+    }
+}
+
+impl Runtime for EngineRuntime {
+    fn describe(&self) -> Description {
+        use Capability as C;
+        Description {
+            name: "docker",
+            capabilities: [
+                C::MemoryLimit,
+                C::CpuLimit,
+                C::ProcessLimit,
+                C::WorkspaceBytes,
+                C::WorkspaceInodes,
+                C::NoNetwork,
+            ]
+            .into_iter()
+            .collect(),
+        }
+    }
+
+    fn create(&self, spec: ValidatedSpec) -> Reply<'_, Sandbox> {
+        Box::pin(Making::start(Arc::clone(&self.inner), spec).ended())
+    }
+
+    fn inspect(&self, id: SandboxId) -> Reply<'_, Sandbox> {
+        Box::pin(self.inner.look(id))
+    }
+
+    fn list(&self) -> Reply<'_, Vec<Sandbox>> {
+        Box::pin(async move {
+            // The engine is asked, so that one that is away is not taken for an empty one.
+            self.inner.containers().await?;
+            Ok(self.inner.table.view_all())
+        })
+    }
+
+    fn connect(&self, id: SandboxId) -> Reply<'_, Box<dyn AgentStream>> {
+        Box::pin(self.inner.open(id))
+    }
+
+    fn stop(&self, id: SandboxId) -> Reply<'_, ()> {
+        Box::pin(self.inner.end(id, "it was stopped"))
+    }
+
+    fn remove(&self, id: SandboxId) -> Reply<'_, ()> {
+        Box::pin(self.inner.take_down(id))
+    }
+}
