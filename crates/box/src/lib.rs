@@ -21,3 +21,4 @@ mod template;
 pub mod weakness;
 
 pub use policy::container_profile;
+pub use sys::landlock_abi::landlock_abi;

@@ -19,7 +19,7 @@ const MIB: u64 = 1024 * 1024;
 const AGENT_MEMORY: u64 = 32 * MIB;
 
 /// The agent's own threads, which count as processes.
-const AGENT_THREADS: u32 = 8;
+const AGENT_THREADS: u32 = 6;
 
 /// Descriptors for the agent on top of what one process of a workload may hold.
 const AGENT_FILES: u64 = 1024;

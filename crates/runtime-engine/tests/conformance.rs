@@ -1,6 +1,6 @@
 //! The runtime of container engines does what every runtime has to do, on real Docker.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
 
 mod support;
 
@@ -13,8 +13,9 @@ use glovebox_runtime_engine::EngineRuntime;
 async fn subject() -> Subject {
     let options = support::options();
     let installation = options.installation;
+    let cleaner = support::Cleaner(installation);
     let runtime = Arc::new(EngineRuntime::start(options).await.unwrap());
-    Subject::new(runtime, installation, support::PYTHON)
+    Subject::new(runtime, installation, support::PYTHON).finished_by(async move || drop(cleaner))
 }
 
 glovebox_runtime::conformance_tests!(crate::subject());

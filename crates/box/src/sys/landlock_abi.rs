@@ -5,7 +5,7 @@ use super::checked;
 const LANDLOCK_CREATE_RULESET_VERSION: libc::c_long = 1;
 
 /// The version of the kernel's Landlock interface; 0 where there is none.
-pub(crate) fn landlock_abi() -> u32 {
+pub fn landlock_abi() -> u32 {
     // SAFETY: with this flag the call reads no memory.
     let version = checked(unsafe {
         libc::syscall(

@@ -42,3 +42,28 @@ pub(crate) fn image() -> String {
 fn state() -> PathBuf {
     std::env::temp_dir().join("glovebox-engine-test")
 }
+
+/// Removes what a failed test has left of an installation, when it is dropped.
+pub(crate) struct Cleaner(pub(crate) InstallationId);
+
+impl Drop for Cleaner {
+    fn drop(&mut self) {
+        for container in containers(self.0) {
+            // Gone by itself is as good.
+            let _ = docker(&["rm", "--force", "--volumes", &container]);
+        }
+    }
+}
+
+/// The containers of an installation, by id.
+pub(crate) fn containers(installation: InstallationId) -> Vec<String> {
+    let filter = format!("label=glovebox.installation={installation}");
+    let listed = docker(&["ps", "--all", "--quiet", "--no-trunc", "--filter", &filter]);
+    listed.lines().map(str::to_owned).collect()
+}
+
+/// What Docker's own command says.
+pub(crate) fn docker(arguments: &[&str]) -> String {
+    let output = std::process::Command::new("docker").args(arguments).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
