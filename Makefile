@@ -69,6 +69,15 @@ test-build:
 	scripts/template-library "$(DEBUG)"
 	@scripts/need test "$(DEBUG)/glovebox"
 	"$(DEBUG)/glovebox" setup --data "$(GLOVEBOX_TEST_DATA)"
+	@scripts/need engine
+	GLOVEBOX_IMAGE_OFFICE=0 scripts/image sandbox "$(DEBUG)"
+
+.PHONY: images
+images: ## Build the image of sandboxes on this machine's Docker engine
+	@scripts/need build
+	@scripts/need engine
+	cargo build --release --locked $(PROGRAMS)
+	scripts/image sandbox "$(RELEASE)"
 
 .PHONY: check
 check: check-format check-lints check-repository check-docs check-python check-dependencies ## Everything that needs no sandbox: format, lints, arrows, links, licences

@@ -26,6 +26,61 @@ const AGENT_FILES: u64 = 1024;
 
 const AGENT: [&str; 2] = ["/opt/glovebox/bin/glovebox-agent", "--stdio"];
 
+/// Bytes of `/tmp` for each file that it may hold.
+const BYTES_PER_INODE: u64 = 4096;
+
+/// What a container may see of the host's kernel without need, covered with nothing: what engines
+/// cover by themselves, and what they leave. The agent needs the memory group in
+/// `/sys/fs/cgroup`, which Landlock keeps from workloads.
+const MASKED: [&str; 37] = [
+    "/etc/resolv.conf",
+    "/dev/mqueue",
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/buddyinfo",
+    "/proc/cmdline",
+    "/proc/config.gz",
+    "/proc/diskstats",
+    "/proc/interrupts",
+    "/proc/iomem",
+    "/proc/ioports",
+    "/proc/kallsyms",
+    "/proc/kcore",
+    "/proc/key-users",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/modules",
+    "/proc/pagetypeinfo",
+    "/proc/partitions",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/slabinfo",
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/random/boot_id",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/tty",
+    "/proc/version",
+    "/proc/vmallocinfo",
+    "/proc/zoneinfo",
+    "/sys/block",
+    "/sys/bus",
+    "/sys/class",
+    "/sys/devices",
+    "/sys/firmware",
+    "/sys/kernel",
+    "/sys/module",
+];
+
+/// What engines make read-only by themselves.
+const READ_ONLY: [&str; 5] = [
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+];
+
 /// The body of the request that makes a container.
 pub(crate) fn container(
     image: &str,
@@ -86,6 +141,8 @@ fn host_config(runtime: Option<&str>, limits: &Limits) -> HostConfig {
         ipc_mode: Some("private".into()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         runtime: runtime.map(Into::into),
+        masked_paths: Some(MASKED.map(String::from).to_vec()),
+        readonly_paths: Some(READ_ONLY.map(String::from).to_vec()),
         ..Default::default()
     }
 }
@@ -99,14 +156,17 @@ fn file_systems(limits: &Limits) -> HashMap<String, String> {
             "/workspace".into(),
             format!(
                 "{common},size={},nr_inodes={},uid={id},gid={id},mode=0700",
-                limits.workspace_bytes, limits.workspace_inodes
+                limits.workspace_bytes,
+                // The folder itself takes one.
+                limits.workspace_inodes + 1
             ),
         ),
         (
             "/tmp".into(),
             format!(
                 "{common},size={},nr_inodes={},uid={id},gid={id},mode=0700",
-                limits.tmp_bytes, limits.workspace_inodes
+                limits.tmp_bytes,
+                (limits.tmp_bytes / BYTES_PER_INODE).max(1024)
             ),
         ),
     ])

@@ -50,7 +50,11 @@ pub(crate) fn differences(
     compare.none("PortBindings", host.port_bindings.iter().flatten());
     let networks = network.networks.iter().flatten().map(|(name, _)| name);
     compare.none("Networks", networks.filter(|name| *name != "none"));
-    compare.same("ReadonlyRootfs", &wanted.readonly_rootfs, &host.readonly_rootfs);
+    compare.same(
+        "ReadonlyRootfs",
+        &wanted.readonly_rootfs,
+        &host.readonly_rootfs,
+    );
     compare.same("Privileged", &wanted.privileged, &host.privileged);
     compare.same("CapDrop", &wanted.cap_drop, &host.cap_drop);
     compare.none("CapAdd", host.cap_add.iter().flatten());
@@ -67,6 +71,12 @@ pub(crate) fn differences(
     compare.same("Init", &wanted.init, &host.init);
     compare.same("IpcMode", &wanted.ipc_mode, &host.ipc_mode);
     compare.same("CgroupnsMode", &wanted.cgroupns_mode, &host.cgroupns_mode);
+    compare.same("MaskedPaths", &wanted.masked_paths, &host.masked_paths);
+    compare.same(
+        "ReadonlyPaths",
+        &wanted.readonly_paths,
+        &host.readonly_paths,
+    );
     if wanted.runtime.is_some() {
         compare.same("Runtime", &wanted.runtime, &host.runtime);
     }
@@ -128,7 +138,9 @@ fn of_ours(labels: &Option<HashMap<String, String>>) -> Vec<(String, String)> {
     labels
 }
 
-fn sorted(ulimits: &Option<Vec<ResourcesUlimits>>) -> Vec<(Option<String>, Option<i64>, Option<i64>)> {
+fn sorted(
+    ulimits: &Option<Vec<ResourcesUlimits>>,
+) -> Vec<(Option<String>, Option<i64>, Option<i64>)> {
     let ulimits = ulimits.iter().flatten();
     let mut ulimits: Vec<_> = ulimits
         .map(|limit| (limit.name.clone(), limit.soft, limit.hard))

@@ -1,7 +1,7 @@
 //! The driver: [`Runtime`] on top of a container engine.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use glovebox_protocol::ids::{InstallationId, SandboxId};
@@ -50,7 +50,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct EngineRuntime {
     inner: Arc<Inner>,
-    _owner: Owner,
+    owner: Mutex<Option<Owner>>,
 }
 
 /// What a call needs that may outlive whoever made it.
@@ -73,7 +73,10 @@ impl EngineRuntime {
     /// holds another agent.
     pub async fn start(options: Options) -> Result<Self, RuntimeError> {
         let owner = Owner::take(&options.state, options.installation)?;
-        let doing = format!("reaching the container engine at {}", options.socket.display());
+        let doing = format!(
+            "reaching the container engine at {}",
+            options.socket.display()
+        );
         let engine = Engine::connect(&options.socket, options.patience).await;
         let engine = engine.map_err(|error| error.while_doing(doing))?;
         let image = image::resolve(&engine, &options.image).await?;
@@ -87,14 +90,24 @@ impl EngineRuntime {
         inner.adopt_all().await?;
         Ok(Self {
             inner,
-            _owner: owner,
+            owner: Mutex::new(Some(owner)),
         })
+    }
+
+    /// Lets go of every sandbox, as the end of this process would: they go on, and the next
+    /// driver of this installation takes them up. This one knows of none any more.
+    pub fn detach(&self) {
+        self.inner.table.abandon();
+        self.owner
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
     }
 }
 
 impl Drop for EngineRuntime {
     fn drop(&mut self) {
-        self.inner.table.abandon();
+        self.detach();
     }
 }
 
@@ -130,7 +143,11 @@ impl Inner {
         Ok(())
     }
 
-    async fn adopt(self: &Arc<Self>, labels: &Labels, container: String) -> Result<(), RuntimeError> {
+    async fn adopt(
+        self: &Arc<Self>,
+        labels: &Labels,
+        container: String,
+    ) -> Result<(), RuntimeError> {
         let id = labels.id;
         let doing = format!("taking up the sandbox {id}");
         let found = match self.engine.inspect(&container).await {
@@ -142,7 +159,9 @@ impl Inner {
         let never_ran = status == Some(bollard::models::ContainerStateStatusEnum::CREATED);
         if !never_ran {
             if let Some(reason) = end_of(&found) {
-                return self.table.insert_ended(id, container, reason, labels.hard_deadline_ms);
+                return self
+                    .table
+                    .insert_ended(id, container, reason, labels.hard_deadline_ms);
             }
             let attached = self.engine.attach(&container).await;
             let attached = attached.map_err(|error| error.while_doing(doing.clone()))?;
@@ -195,7 +214,11 @@ impl Inner {
                 let mut again = tokio::time::interval(Duration::from_secs(1));
                 loop {
                     again.tick().await;
-                    if inner.end(id, "it reached its hard time limit").await.is_ok() {
+                    if inner
+                        .end(id, "it reached its hard time limit")
+                        .await
+                        .is_ok()
+                    {
                         return;
                     }
                 }

@@ -79,7 +79,8 @@ impl Engine {
     /// Takes up the engine behind a socket; `patience` is how long one call may take.
     pub(crate) async fn connect(socket: &Path, patience: Duration) -> Result<Self> {
         let path = socket.to_string_lossy();
-        let docker = Docker::connect_with_unix(&path, patience.as_secs().max(1), API_DEFAULT_VERSION)?;
+        let docker =
+            Docker::connect_with_unix(&path, patience.as_secs().max(1), API_DEFAULT_VERSION)?;
         let docker = docker.negotiate_version().await?;
         Ok(Self { docker })
     }
@@ -111,8 +112,10 @@ impl Engine {
             stdout: true,
             ..Default::default()
         };
-        let AttachContainerResults { output, input } =
-            self.docker.attach_container(container, Some(options)).await?;
+        let AttachContainerResults { output, input } = self
+            .docker
+            .attach_container(container, Some(options))
+            .await?;
         Ok(Attached { output, input })
     }
 
@@ -126,7 +129,12 @@ impl Engine {
         let options = KillContainerOptions {
             signal: "SIGKILL".into(),
         };
-        match self.docker.kill_container(container, Some(options)).await.map_err(Into::into) {
+        match self
+            .docker
+            .kill_container(container, Some(options))
+            .await
+            .map_err(Into::into)
+        {
             Ok(()) | Err(EngineError::Conflict(_)) => {}
             Err(EngineError::Missing(_)) => return Ok(()),
             Err(error) => return Err(error),
@@ -152,7 +160,12 @@ impl Engine {
             force: true,
             link: false,
         };
-        match self.docker.remove_container(container, Some(options)).await.map_err(Into::into) {
+        match self
+            .docker
+            .remove_container(container, Some(options))
+            .await
+            .map_err(Into::into)
+        {
             Ok(()) | Err(EngineError::Missing(_)) => Ok(()),
             // Somebody else is removing it.
             Err(EngineError::Conflict(_)) => self.until_gone(container).await,

@@ -49,7 +49,10 @@ pub(crate) async fn resolve(engine: &Engine, image: &str) -> Result<String, Runt
 }
 
 fn check(image: &str, found: &ImageInspect) -> Result<(), Mismatch> {
-    let labels = found.config.as_ref().and_then(|config| config.labels.as_ref());
+    let labels = found
+        .config
+        .as_ref()
+        .and_then(|config| config.labels.as_ref());
     let label = |name| {
         let value = labels.and_then(|labels| labels.get(name));
         value.cloned().unwrap_or_else(|| "none".into())
@@ -71,7 +74,9 @@ mod tests {
     use super::*;
 
     fn image(labels: &[(&str, &str)]) -> ImageInspect {
-        let labels = labels.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let labels = labels
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
         ImageInspect {
             config: Some(bollard::models::ImageConfig {
                 labels: Some(labels.collect()),
@@ -90,6 +95,11 @@ mod tests {
         assert!(text.contains("0.0.9") && text.contains(ours.1), "{text}");
         let new = check("x", &image(&[ours, (PROTOCOL, "99")])).unwrap_err();
         assert!(new.to_string().contains("protocol 99"), "{new}");
-        assert!(check("x", &image(&[])).unwrap_err().to_string().contains("none"));
+        assert!(
+            check("x", &image(&[]))
+                .unwrap_err()
+                .to_string()
+                .contains("none")
+        );
     }
 }

@@ -45,7 +45,9 @@ impl Keeper {
                     None => session = self.attach_again().await,
                 },
                 Err(EngineError::Missing(_)) => {
-                    return self.table.mark_ended(self.id, "it was removed from outside");
+                    return self
+                        .table
+                        .mark_ended(self.id, "it was removed from outside");
                 }
                 // The engine is away; the container may live on, and ours it is.
                 Err(_) => {}

@@ -89,7 +89,11 @@ impl Session {
         let mut decoder = FromAgentDecoder::new(nonce);
         loop {
             let hello = hello(&magic, &nonce);
-            attached.input.write_all(&hello).await.map_err(LinkError::Send)?;
+            attached
+                .input
+                .write_all(&hello)
+                .await
+                .map_err(LinkError::Send)?;
             attached.input.flush().await.map_err(LinkError::Send)?;
             let acknowledged = async {
                 while !decoder.has_begun() {
@@ -184,7 +188,10 @@ async fn records(
 ) -> Result<(), LinkError> {
     while let Some((kind, payload)) = decoder.next()? {
         match kind {
-            Kind::Data => to_mux.write_all(&payload).await.map_err(|_| LinkError::Mux)?,
+            Kind::Data => to_mux
+                .write_all(&payload)
+                .await
+                .map_err(|_| LinkError::Mux)?,
             Kind::Desync => return Err(LinkError::Desync),
             Kind::Refused => {
                 let why = glovebox_protocol::file::escape_for_display(&payload).to_string();

@@ -77,8 +77,7 @@ impl Inner {
             hard_deadline_ms: spec.hard_deadline_ms,
             magic,
         };
-        let meant =
-            body::container(&self.image, self.runtime.as_deref(), &spec.limits, &labels);
+        let meant = body::container(&self.image, self.runtime.as_deref(), &spec.limits, &labels);
         let made = self.engine.create(&container_name(id), meant.clone()).await;
         let container = match made {
             Ok(container) => container,

@@ -51,7 +51,12 @@ impl Table {
         reason: String,
         deadline: Option<i64>,
     ) -> Result<(), RuntimeError> {
-        self.insert(id, Some(container), SandboxState::Ended { reason }, deadline)
+        self.insert(
+            id,
+            Some(container),
+            SandboxState::Ended { reason },
+            deadline,
+        )
     }
 
     fn insert(
@@ -175,7 +180,10 @@ impl Table {
     }
 
     pub(crate) fn view_all(&self) -> Vec<Sandbox> {
-        self.lock().iter().map(|(id, entry)| view(*id, entry)).collect()
+        self.lock()
+            .iter()
+            .map(|(id, entry)| view(*id, entry))
+            .collect()
     }
 
     /// Nothing panics while it holds the lock; if something did, the data are still whole.

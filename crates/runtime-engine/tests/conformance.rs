@@ -1,6 +1,10 @@
 //! The runtime of container engines does what every runtime has to do, on real Docker.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
 
 mod support;
 

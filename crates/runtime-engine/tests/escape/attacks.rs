@@ -7,34 +7,22 @@ use crate::lab::holds;
 
 #[tokio::test]
 async fn a_fork_bomb_stops_at_the_limit() -> Result<()> {
-    holds(async |lab| {
-        processes::bomb(lab, "fork").await
-    })
-    .await
+    holds(async |lab| processes::bomb(lab, "fork").await).await
 }
 
 #[tokio::test]
 async fn a_bomb_of_programs_stops_at_the_limit() -> Result<()> {
-    holds(async |lab| {
-        processes::bomb(lab, "vfork").await
-    })
-    .await
+    holds(async |lab| processes::bomb(lab, "vfork").await).await
 }
 
 #[tokio::test]
 async fn a_bomb_of_silent_children_stops_at_the_limit() -> Result<()> {
-    holds(async |lab| {
-        processes::bomb(lab, "clone").await
-    })
-    .await
+    holds(async |lab| processes::bomb(lab, "clone").await).await
 }
 
 #[tokio::test]
 async fn a_bomb_of_threads_stops_at_the_limit() -> Result<()> {
-    holds(async |lab| {
-        processes::bomb(lab, "thread").await
-    })
-    .await
+    holds(async |lab| processes::bomb(lab, "thread").await).await
 }
 
 #[tokio::test]
@@ -64,10 +52,7 @@ async fn the_ways_of_ending_are_told_apart() -> Result<()> {
 
 #[tokio::test]
 async fn heap_memory_is_limited() -> Result<()> {
-    holds(async |lab| {
-        memory::take(lab, "heap").await
-    })
-    .await
+    holds(async |lab| memory::take(lab, "heap").await).await
 }
 
 #[tokio::test]
@@ -83,10 +68,7 @@ async fn mapped_memory_is_limited() -> Result<()> {
 
 #[tokio::test]
 async fn stack_memory_is_limited() -> Result<()> {
-    holds(async |lab| {
-        memory::take(lab, "stack").await
-    })
-    .await
+    holds(async |lab| memory::take(lab, "stack").await).await
 }
 
 #[tokio::test]
@@ -103,18 +85,12 @@ async fn memory_behind_descriptors_is_limited() -> Result<()> {
 
 #[tokio::test]
 async fn deleted_files_that_are_open_are_limited() -> Result<()> {
-    holds(async |lab| {
-        memory::take(lab, "deleted").await
-    })
-    .await
+    holds(async |lab| memory::take(lab, "deleted").await).await
 }
 
 #[tokio::test]
 async fn memory_of_the_kernel_is_limited() -> Result<()> {
-    holds(async |lab| {
-        memory::of_the_kernel(lab).await
-    })
-    .await
+    holds(async |lab| memory::of_the_kernel(lab).await).await
 }
 
 #[tokio::test]

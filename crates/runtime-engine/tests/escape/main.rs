@@ -1,6 +1,10 @@
 //! The escape suite on real Docker: what `docs/security/containers.md` says to hold.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
 
 mod attacks;
 mod batch;

@@ -33,9 +33,13 @@ pub(crate) fn options_of(installation: InstallationId) -> Options {
 
 /// The id of the image that `scripts/image sandbox` has built of these programs.
 pub(crate) fn image() -> String {
-    let file = glovebox_testkit::programs().unwrap().join("sandbox-image.id");
+    let file = glovebox_testkit::programs()
+        .unwrap()
+        .join("sandbox-image.id");
     let id = fs_err::read_to_string(&file);
-    id.expect("`make test` builds the image with scripts/image sandbox").trim().to_owned()
+    id.expect("`make test` builds the image with scripts/image sandbox")
+        .trim()
+        .to_owned()
 }
 
 /// A folder for locks.
@@ -64,6 +68,9 @@ pub(crate) fn containers(installation: InstallationId) -> Vec<String> {
 
 /// What Docker's own command says.
 pub(crate) fn docker(arguments: &[&str]) -> String {
-    let output = std::process::Command::new("docker").args(arguments).output().unwrap();
+    let output = std::process::Command::new("docker")
+        .args(arguments)
+        .output()
+        .unwrap();
     String::from_utf8(output.stdout).unwrap()
 }

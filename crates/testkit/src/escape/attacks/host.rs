@@ -39,13 +39,48 @@ impl Process {
     }
 }
 
-/// The processes of a sandbox, found by their namespace of processes.
+/// Where a sandbox's processes are: their namespace of processes. Asked for while a program can
+/// still be started in it, it tells of them when none can.
+#[derive(Debug, Clone, Copy)]
+pub struct Place(u64);
+
+impl Place {
+    /// Has the sandbox say it.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub async fn of(subject: &Subject) -> Result<Self> {
+        place(subject).await.map(Self)
+    }
+
+    /// How many threads the host sees there, the agent's included.
+    ///
+    /// # Errors
+    /// When this machine cannot be read.
+    pub fn threads(self) -> Result<u64> {
+        let threads = |process: Process| process.status("Threads").ok()?.parse::<u64>().ok();
+        Ok(self.processes()?.into_iter().filter_map(threads).sum())
+    }
+
+    fn processes(self) -> Result<Vec<Process>> {
+        processes_in(self.0)
+    }
+}
+
+/// The processes of a sandbox.
 async fn processes(subject: &Subject) -> Result<Vec<Process>> {
+    Place::of(subject).await?.processes()
+}
+
+async fn place(subject: &Subject) -> Result<u64> {
     let reports = batch::reports(subject, Position::First, &["K1"], Default::default()).await?;
     let namespaces = reports.iter().find(|report| report.id == "K1/namespaces");
-    let wanted = namespaces
+    namespaces
         .and_then(|report| report.observed["pid"].as_u64())
-        .context("the sandbox did not say its namespace of processes")?;
+        .context("the sandbox did not say its namespace of processes")
+}
+
+fn processes_in(wanted: u64) -> Result<Vec<Process>> {
     let mut found = Vec::new();
     for entry in fs_err::read_dir("/proc")? {
         let folder = entry?.path();
@@ -77,15 +112,7 @@ async fn processes(subject: &Subject) -> Result<Vec<Process>> {
 /// # Errors
 /// When the sandbox does not say who it is.
 pub async fn threads_of(subject: &Subject) -> Result<u64> {
-    let mut threads = 0;
-    for process in processes(subject).await? {
-        threads += process
-            .status("Threads")
-            .ok()
-            .and_then(|n| n.parse().ok())
-            .unwrap_or(0);
-    }
-    Ok(threads)
+    Place::of(subject).await?.threads()
 }
 
 /// The agent of a sandbox, as the host sees it.

@@ -19,6 +19,7 @@ pub async fn bomb(lab: &Lab, kind: &str) -> Result<Vec<Red>> {
     let subject = lab.subject(Lab::small_limits()).await?;
     let limit = u64::from(subject.limits.processes);
     let bound = (limit + 100).to_string();
+    let place = host::Place::of(&subject).await?;
     let mut running = subject
         .start_probe("hostile.py", &["bomb", kind, &bound])
         .await?;
@@ -27,7 +28,7 @@ pub async fn bomb(lab: &Lab, kind: &str) -> Result<Vec<Red>> {
     demand(&mut reds, "R1", status.is_ok(), || {
         format!("with a {kind} bomb the agent does not answer: {status:?}")
     });
-    let on_host = host::threads_of(&subject).await;
+    let on_host = place.threads();
     subject.client.end_workload().await?;
     let ran = running.to_end().await?;
     let on_host = on_host?;

@@ -1,0 +1,215 @@
+//! What a driver does when the engine is away, or makes another container than it was asked for.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use glovebox_runtime::conformance::Subject;
+use glovebox_runtime::{Runtime as _, RuntimeError};
+use glovebox_runtime_engine::{EngineRuntime, Options};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
+
+/// What stands between driver and engine does with a connection.
+#[derive(Clone, Copy)]
+enum Mood {
+    Pass,
+    /// As an engine that has ended.
+    Cut,
+    /// As one that is stopped in its tracks.
+    Hold,
+    /// Asks for another network than the driver did.
+    Sabotage,
+}
+
+/// Something between driver and engine.
+struct Between {
+    folder: TempDir,
+    mood: Arc<AtomicU8>,
+    connections: Arc<tokio::sync::Mutex<JoinSet<()>>>,
+}
+
+impl Between {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
+        let mood = Arc::new(AtomicU8::new(Mood::Pass as u8));
+        let connections = Arc::new(tokio::sync::Mutex::new(JoinSet::new()));
+        let (seen, all) = (Arc::clone(&mood), Arc::clone(&connections));
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let mood = Arc::clone(&seen);
+                all.lock().await.spawn(pass(client, mood));
+            }
+        });
+        Self {
+            folder,
+            mood,
+            connections,
+        }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    /// From now on; what is under way is cut where the engine is to be away.
+    async fn set(&self, mood: Mood) {
+        self.mood.store(mood as u8, Ordering::SeqCst);
+        if matches!(mood, Mood::Cut) {
+            self.connections.lock().await.shutdown().await;
+        }
+    }
+}
+
+async fn pass(mut client: UnixStream, mood: Arc<AtomicU8>) {
+    let mood = mood.load(Ordering::SeqCst);
+    if mood == Mood::Cut as u8 {
+        return;
+    }
+    if mood == Mood::Hold as u8 {
+        // Whatever is asked, nothing is answered.
+        let mut nothing = [0; 4096];
+        while let Ok(1..) = client.read(&mut nothing).await {}
+        return;
+    }
+    let mut engine = UnixStream::connect(Path::new(support::SOCKET))
+        .await
+        .unwrap();
+    if mood == Mood::Sabotage as u8 {
+        let mut request = vec![0; 256 * 1024];
+        let mut length = 0;
+        loop {
+            length += client.read(&mut request[length..]).await.unwrap();
+            let text = String::from_utf8_lossy(&request[..length]).into_owned();
+            let whole = text.split_once("\r\n\r\n").is_some_and(|(head, body)| {
+                let head = head.to_lowercase();
+                let wanted = head.split("content-length: ").nth(1);
+                let wanted = wanted.and_then(|rest| rest.lines().next()?.trim().parse().ok());
+                body.len() >= wanted.unwrap_or(0)
+            });
+            if whole || length == 0 {
+                // The same length, so that nothing else has to change.
+                let other = text.replace(r#""NetworkMode":"none""#, r#""NetworkMode":"host""#);
+                engine.write_all(other.as_bytes()).await.unwrap();
+                break;
+            }
+        }
+    }
+    // That one side ends is the end of both.
+    let _ = tokio::io::copy_bidirectional(&mut client, &mut engine).await;
+}
+
+async fn start(
+    between: &Between,
+    patience: Duration,
+) -> (Arc<EngineRuntime>, Subject, support::Cleaner) {
+    let options = Options {
+        socket: between.socket(),
+        patience,
+        ..support::options()
+    };
+    let installation = options.installation;
+    let runtime = Arc::new(EngineRuntime::start(options).await.unwrap());
+    let subject = Subject::new(Arc::clone(&runtime) as _, installation, support::PYTHON);
+    (runtime, subject, support::Cleaner(installation))
+}
+
+fn is_unavailable<T: std::fmt::Debug>(result: Result<T, RuntimeError>) {
+    match result {
+        Err(RuntimeError::Unavailable { doing, fix, .. }) => {
+            assert!(!doing.is_empty());
+            assert!(fix.unwrap().contains("engine"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_engine_that_is_away_is_told_of_and_comes_back_without_a_restart() {
+    let between = Between::start();
+    let (runtime, subject, _cleaner) = start(&between, Duration::from_secs(60)).await;
+    let guest = subject.create().await;
+    guest.execute("kept = 5").await;
+    between.set(Mood::Cut).await;
+    is_unavailable(runtime.list().await);
+    is_unavailable(runtime.inspect(guest.id).await);
+    is_unavailable(runtime.create(subject.spec().validate().unwrap()).await);
+    between.set(Mood::Pass).await;
+    // The container went on, and so does what is in it.
+    let client = subject.client(guest.id, Arc::clone(&subject.key));
+    assert_eq!(client.status().await.unwrap().sandbox_id, guest.id);
+    assert_eq!(guest.execute("print(kept)").await.text(), "5\n");
+    assert_eq!(runtime.list().await.unwrap().len(), 1);
+    subject.create().await.remove().await;
+    guest.remove().await;
+}
+
+#[tokio::test]
+async fn an_engine_that_does_not_answer_is_not_waited_for_for_ever() {
+    let between = Between::start();
+    let (runtime, subject, _cleaner) = start(&between, Duration::from_secs(10)).await;
+    let guest = subject.create().await;
+    between.set(Mood::Hold).await;
+    is_unavailable(runtime.list().await);
+    // The stream to the agent was open before, and is not the engine's API.
+    assert_eq!(guest.execute("print(1)").await.text(), "1\n");
+    between.set(Mood::Pass).await;
+    assert_eq!(runtime.list().await.unwrap().len(), 1);
+    guest.remove().await;
+}
+
+#[tokio::test]
+async fn a_container_with_another_network_never_starts() {
+    let between = Between::start();
+    let (runtime, subject, cleaner) = start(&between, Duration::from_secs(60)).await;
+    between.set(Mood::Sabotage).await;
+    let refused = runtime.create(subject.spec().validate().unwrap()).await;
+    assert!(
+        matches!(&refused, Err(RuntimeError::Unsupported { what, .. }) if what == "NetworkMode"),
+        "{refused:?}"
+    );
+    between.set(Mood::Pass).await;
+    assert!(support::containers(cleaner.0).is_empty());
+    assert!(runtime.list().await.unwrap().is_empty());
+    // The control: the same without sabotage.
+    subject.create().await.remove().await;
+}
+
+#[tokio::test]
+async fn an_image_without_our_agent_is_refused_by_name() {
+    let options = Options {
+        image: "glovebox-base:bookworm".into(),
+        ..support::options()
+    };
+    let refused = EngineRuntime::start(options).await;
+    let Err(RuntimeError::Unsupported { what, cause, .. }) = &refused else {
+        panic!("{refused:?}")
+    };
+    let cause = cause.as_ref().unwrap().to_string();
+    assert_eq!(what, "image");
+    assert!(
+        cause.contains("holds agent none") && cause.contains(env!("CARGO_PKG_VERSION")),
+        "{cause}"
+    );
+    let options = Options {
+        image: "glovebox-no-such-image".into(),
+        ..support::options()
+    };
+    let missing = EngineRuntime::start(options).await;
+    assert!(
+        matches!(&missing, Err(RuntimeError::Unavailable { doing, .. }) if doing.contains("no-such-image")),
+        "{missing:?}"
+    );
+}
