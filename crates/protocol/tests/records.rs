@@ -33,7 +33,7 @@ fn agent_hears(decoder: &mut FromGatewayDecoder, bytes: &[u8], cuts: &[usize]) -
     let mut heard = Vec::new();
     in_pieces(bytes, cuts, |piece| {
         decoder.push(piece);
-        while let Some(next) = decoder.next() {
+        while let Some(next) = decoder.take() {
             heard.push(next);
         }
     });
@@ -112,7 +112,7 @@ proptest! {
         let mut got = Vec::new();
         in_pieces(&bytes, &cuts, |piece| {
             decoder.push(piece);
-            while let Some((kind, payload)) = decoder.next().unwrap() {
+            while let Some((kind, payload)) = decoder.take().unwrap() {
                 assert_eq!(kind, Kind::Data);
                 got.push(payload);
             }
@@ -137,7 +137,7 @@ proptest! {
         prop_assert_eq!(heard, vec![FromGateway::OutOfStep]);
         let mut gateway = FromAgentDecoder::new(nonce);
         gateway.push(&garbage);
-        prop_assert_eq!(gateway.next(), Ok(None));
+        prop_assert_eq!(gateway.take(), Ok(None));
         prop_assert!(!gateway.has_begun());
     }
 
@@ -156,12 +156,12 @@ fn a_length_over_the_limit_is_not_believed() {
     let mut agent = FromGatewayDecoder::new(MAGIC);
     agent.push(&hello(&MAGIC, &nonce));
     agent.push(&record);
-    assert_eq!(agent.next(), Some(FromGateway::Hello(nonce)));
-    assert_eq!(agent.next(), Some(FromGateway::OutOfStep));
+    assert_eq!(agent.take(), Some(FromGateway::Hello(nonce)));
+    assert_eq!(agent.take(), Some(FromGateway::OutOfStep));
     let mut gateway = FromAgentDecoder::new(nonce);
     gateway.push(&encode(nonce.tag(), Kind::Ack, &nonce.0).unwrap());
     gateway.push(&record);
-    assert!(gateway.next().is_err());
+    assert!(gateway.take().is_err());
     assert!(encode(nonce.tag(), Kind::Data, &vec![0; MAX_PAYLOAD + 1]).is_err());
     assert!(encode(nonce.tag(), Kind::Data, &vec![0; MAX_PAYLOAD]).is_ok());
 }
@@ -171,9 +171,9 @@ fn a_hello_of_everybody_has_no_effect_once_there_is_another() {
     let nonce = Nonce([7; 32]);
     let mut agent = FromGatewayDecoder::new(Magic::FIRST);
     agent.push(&hello(&Magic::FIRST, &nonce));
-    assert_eq!(agent.next(), Some(FromGateway::Hello(nonce)));
+    assert_eq!(agent.take(), Some(FromGateway::Hello(nonce)));
     agent.set_magic(MAGIC);
     agent.end_session();
     agent.push(&hello(&Magic::FIRST, &Nonce([8; 32])));
-    assert_eq!(agent.next(), None);
+    assert_eq!(agent.take(), None);
 }

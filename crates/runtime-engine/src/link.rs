@@ -125,7 +125,7 @@ impl Session {
         input.write_all(&record).await.map_err(LinkError::Send)?;
         input.flush().await.map_err(LinkError::Send)?;
         loop {
-            match self.decoder.next()? {
+            match self.decoder.take()? {
                 Some((Kind::Ready, _)) => return Ok(()),
                 Some((Kind::Refused, why)) => {
                     let why = glovebox_protocol::file::escape_for_display(&why).to_string();
@@ -186,7 +186,7 @@ async fn records(
     decoder: &mut FromAgentDecoder,
     to_mux: &mut WriteHalf<DuplexStream>,
 ) -> Result<(), LinkError> {
-    while let Some((kind, payload)) = decoder.next()? {
+    while let Some((kind, payload)) = decoder.take()? {
         match kind {
             Kind::Data => to_mux
                 .write_all(&payload)

@@ -143,7 +143,7 @@ fn config(spec: &SandboxSpec, magic: Magic) -> AttachedConfig {
                 sandbox: spec.id,
                 installation: spec.installation,
                 keys: spec.keys.clone(),
-                input_limits: spec.input_limits.clone(),
+                input_limits: spec.input_limits,
                 idle_limit_ms: spec.idle_limit_ms,
             }),
             limits: spec.limits.clone(),

@@ -19,6 +19,7 @@ use glovebox_protocol::process::ExecutionState;
 use glovebox_runtime::conformance::{Guest, Subject};
 use glovebox_runtime::{Runtime as _, RuntimeError, SandboxState};
 use glovebox_runtime_engine::EngineRuntime;
+use glovebox_testkit::count;
 
 async fn start(installation: InstallationId) -> Arc<EngineRuntime> {
     Arc::new(
@@ -102,6 +103,63 @@ async fn an_execution_goes_on_while_nobody_is_attached_and_is_not_run_twice() {
     assert_eq!(never.unwrap_err().code(), Some(ErrorCode::NotFound));
     runtime.remove(id).await.unwrap();
     assert!(support::containers(installation).is_empty());
+}
+
+/// Cut off in the middle of transfers both ways, over and over: the next session is in step at
+/// once, and what was under way is there whole or not at all.
+#[tokio::test]
+async fn a_driver_that_is_cut_off_in_the_middle_of_transfers_is_followed_by_another() {
+    let installation = InstallationId::new();
+    let _cleaner = support::Cleaner(installation);
+    let mut runtime = start(installation).await;
+    let mut now = subject(&runtime, installation);
+    let key = Arc::clone(&now.key);
+    let id = now.create().await.id;
+    let content: Vec<u8> = (0..20_000_000_u32).map(|n| (n % 251) as u8).collect();
+    for round in 0..count(8, 100) {
+        let client = now.client(id, Arc::clone(&key));
+        let run = script("import sys\nfor n in range(200): sys.stdout.write('y' * 100_000)");
+        let mut running = client.run(&run).await.unwrap();
+        let name = format!("round-{round}").parse().unwrap();
+        let put = client.put_bytes(&name, content.clone().into());
+        let reading = async {
+            // Some of it, and then no more.
+            let mut seen = 0;
+            while seen < 300_000 * (round % 7) {
+                match running.next().await.unwrap() {
+                    Some(EventBody::Stdout(output)) => seen += output.0.len(),
+                    Some(_) => {}
+                    None => break,
+                }
+            }
+        };
+        tokio::select! {
+            _ = put => {}
+            () = reading => {}
+        }
+        runtime.detach();
+        drop((running, client, now, runtime));
+
+        runtime = start(installation).await;
+        now = subject(&runtime, installation);
+        let client = now.client(id, Arc::clone(&key));
+        assert_eq!(client.status().await.unwrap().sandbox_id, id);
+        assert_eq!(
+            end_of(&client, run.execution).await,
+            Outcome::Exited { code: 0 }
+        );
+        let mut log = Vec::new();
+        let logged = client.log(run.execution, &mut log).await.unwrap();
+        assert_eq!(logged.bytes + logged.dropped_bytes, 20_000_000);
+        match client.get_bytes(&name, 30_000_000).await {
+            Ok(bytes) => assert!(bytes == content, "round {round}: another content"),
+            Err(error) => assert_eq!(error.code(), Some(ErrorCode::NotFound), "{error:?}"),
+        }
+        let left = script("import os\nfor name in os.listdir('.'): os.remove(name)");
+        let mut running = client.run(&left).await.unwrap();
+        while running.next().await.unwrap().is_some() {}
+    }
+    runtime.remove(id).await.unwrap();
 }
 
 fn script(code: &str) -> glovebox_protocol::process::StartProcess {

@@ -41,7 +41,7 @@ fn read(mut stdin: std::fs::File, heard: &mpsc::Sender<Heard>) {
             Err(_) => return,
         };
         decoder.push(&chunk[..length]);
-        while let Some(next) = decoder.next() {
+        while let Some(next) = decoder.take() {
             let next = match next {
                 FromGateway::Hello(nonce) => Heard::Hello(nonce),
                 FromGateway::Record(Kind::Config, json) if !configured => {

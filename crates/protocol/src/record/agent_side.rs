@@ -51,7 +51,7 @@ impl FromGatewayDecoder {
 
     /// The next thing that is whole. A hello is found first, wherever it stands: what came before
     /// it was meant for a session that is over.
-    pub fn next(&mut self) -> Option<FromGateway> {
+    pub fn take(&mut self) -> Option<FromGateway> {
         if let Some(begin) = self.window.find(&self.magic.0) {
             let Some(hello) = self.window.at(begin, HELLO) else {
                 // The rest of it is on its way, and nothing before it counts.

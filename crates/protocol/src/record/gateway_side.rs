@@ -43,7 +43,7 @@ impl FromAgentDecoder {
     }
 
     /// Looks for the acknowledgement, and says whether it has come. Records behind it are left for
-    /// [`FromAgentDecoder::next`].
+    /// [`FromAgentDecoder::take`].
     pub fn begin(&mut self) -> bool {
         if !self.begun {
             match self.window.find(&self.acknowledgement) {
@@ -61,7 +61,7 @@ impl FromAgentDecoder {
     ///
     /// # Errors
     /// When what comes is no record of this session; then nothing more can be had of it.
-    pub fn next(&mut self) -> Result<Option<(Kind, Vec<u8>)>, OutOfStep> {
+    pub fn take(&mut self) -> Result<Option<(Kind, Vec<u8>)>, OutOfStep> {
         if !self.begin() {
             return Ok(None);
         }
