@@ -205,7 +205,7 @@ async fn log_route(
             body.empty().await?;
             shared.logs.get(execution_id(id)?)
         }
-        ("GET", None) => {
+        ("GET", None) if !rest.is_empty() => {
             body.empty().await?;
             reply::ok(&shared.registry.look_up(execution_id(rest)?)?)
         }

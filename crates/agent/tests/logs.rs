@@ -140,6 +140,35 @@ async fn an_execution_that_wrote_nothing_has_an_empty_log_and_an_unknown_one_non
 }
 
 #[tokio::test]
+async fn what_became_of_an_execution_can_be_asked_for() {
+    let test = agent().await;
+    let raised = code("1 / 0");
+    execute(&test.client, &raised).await;
+    let ended = test.client.execution(raised.execution).await.unwrap();
+    let ExecutionState::Ended { ended } = ended else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(ended.execution, raised.execution);
+    assert!(matches!(&ended.outcome, Outcome::Raised { name, .. } if name == "ZeroDivisionError"));
+
+    let start = shell("echo begun; exec sleep 600");
+    let mut running = test.client.run(&start).await.unwrap();
+    while !matches!(running.next().await.unwrap(), Some(EventBody::Stdout(_))) {}
+    let state = test.client.execution(start.execution).await.unwrap();
+    assert_eq!(state, ExecutionState::Running);
+    // The id is used, whatever became of it.
+    let again = test.client.run(&start).await.err();
+    assert_eq!(again.and_then(|error| error.code()), Some(ErrorCode::Conflict));
+    test.client.cancel(start.execution, Cancel::Kill).await.unwrap();
+    while running.next().await.unwrap().is_some() {}
+    let state = test.client.execution(start.execution).await.unwrap();
+    let ExecutionState::Ended { ended } = state else {
+        panic!("{state:?}")
+    };
+    assert_eq!(ended.outcome, Outcome::Cancelled { killed: true });
+}
+
+#[tokio::test]
 async fn nothing_in_the_sandbox_reaches_a_log() {
     let test = agent().await;
     let secret = code("print('only' + 'here')");
