@@ -9,10 +9,11 @@
 mod support;
 
 use glovebox_protocol::error::ErrorCode;
+use glovebox_protocol::event::{EventBody, Outcome};
 use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::kernel::Execute;
 use glovebox_protocol::log::{Logged, MAX_LOG_BYTES};
-use glovebox_protocol::process::StartProcess;
+use glovebox_protocol::process::{Cancel, ExecutionState, StartProcess};
 use support::{TestAgent, code, eval, execute, finish, kernel_env, name, python, run, shell};
 
 async fn agent() -> TestAgent {
@@ -158,8 +159,14 @@ async fn what_became_of_an_execution_can_be_asked_for() {
     assert_eq!(state, ExecutionState::Running);
     // The id is used, whatever became of it.
     let again = test.client.run(&start).await.err();
-    assert_eq!(again.and_then(|error| error.code()), Some(ErrorCode::Conflict));
-    test.client.cancel(start.execution, Cancel::Kill).await.unwrap();
+    assert_eq!(
+        again.and_then(|error| error.code()),
+        Some(ErrorCode::Conflict)
+    );
+    test.client
+        .cancel(start.execution, Cancel::Kill)
+        .await
+        .unwrap();
     while running.next().await.unwrap().is_some() {}
     let state = test.client.execution(start.execution).await.unwrap();
     let ExecutionState::Ended { ended } = state else {
