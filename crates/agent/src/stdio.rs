@@ -2,7 +2,7 @@
 //! joins them to whoever attaches.
 //!
 //! One thread reads and never waits for what is written; another writes. Each attach is a session
-//! with a multiplexed connection of its own, see [`session`]; what a record is stands in
+//! with a multiplexed connection of its own, see `session.rs`; what a record is stands in
 //! [`glovebox_protocol::record`]. When a session is over the executions that were started in it go
 //! on: their output is in their logs, and their end can be asked for by their id.
 
