@@ -73,11 +73,12 @@ test-build:
 	GLOVEBOX_IMAGE_OFFICE=0 scripts/image sandbox "$(DEBUG)"
 
 .PHONY: images
-images: ## Build the image of sandboxes on this machine's Docker engine
+images: ## Build the images of sandboxes and of the gateway on this machine's Docker engine
 	@scripts/need build
 	@scripts/need engine
-	cargo build --release --locked $(PROGRAMS)
+	cargo build --release --locked $(PROGRAMS) -p glovebox-gateway
 	scripts/image sandbox "$(RELEASE)"
+	scripts/image gateway "$(RELEASE)"
 
 .PHONY: check
 check: check-format check-lints check-repository check-docs check-python check-dependencies ## Everything that needs no sandbox: format, lints, arrows, links, licences

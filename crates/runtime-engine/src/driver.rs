@@ -2,28 +2,22 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_runtime::{
-    AgentStream, Capability, Description, Reply, Runtime, RuntimeError, Sandbox, SandboxState,
-    ValidatedSpec,
+    AgentStream, Capability, Description, Examined, Reply, Runtime, RuntimeError, Sandbox,
+    SandboxState, ValidatedSpec,
 };
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, timeout};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::engine::{Engine, EngineError};
 use crate::image;
-use crate::keeper::{HELLO_PATIENCE, Keeper, end_of};
-use crate::labels::{INSTALLATION, Labels};
-use crate::link::Session;
+use crate::keeper::end_of;
 use crate::making::Making;
 use crate::owner::Owner;
-use crate::table::{Kept, Table};
-
-/// Streams that may be asked for at once.
-const WANTED_AHEAD: usize = 64;
+use crate::table::Table;
 
 /// How long a stream may take: long enough for the engine to come back from a restart.
 const STREAM_PATIENCE: Duration = Duration::from_secs(30);
@@ -33,7 +27,7 @@ const STREAM_PATIENCE: Duration = Duration::from_secs(30);
 pub struct Options {
     /// The engine's socket.
     pub socket: PathBuf,
-    /// The image that sandboxes are made of, by name or id.
+    /// The image that sandboxes are made of which name none, by name or id.
     pub image: String,
     /// Another runtime of the engine's for containers, such as `runsc`.
     pub runtime: Option<String>,
@@ -112,121 +106,6 @@ impl Drop for EngineRuntime {
 }
 
 impl Inner {
-    async fn containers(&self) -> Result<Vec<(Labels, String)>, RuntimeError> {
-        let label = format!("{INSTALLATION}={}", self.installation);
-        let found = self.engine.list(&label).await;
-        let found = found.map_err(|error| error.while_doing("listing the engine's containers"))?;
-        Ok(found
-            .into_iter()
-            .filter_map(|container| {
-                let labels = Labels::from_map(container.labels.as_ref()?)?;
-                let ours = labels.installation == self.installation;
-                ours.then_some((labels, container.id?))
-            })
-            .collect())
-    }
-
-    /// Takes up what an earlier process has left: what answers goes on, what has ended is known
-    /// with its reason, what was only half made is removed.
-    async fn adopt_all(self: &Arc<Self>) -> Result<(), RuntimeError> {
-        let mut adopting = JoinSet::new();
-        for (labels, container) in self.containers().await? {
-            let inner = Arc::clone(self);
-            adopting.spawn(async move { inner.adopt(&labels, container).await });
-        }
-        while let Some(adopted) = adopting.join_next().await {
-            adopted.map_err(|error| RuntimeError::Internal {
-                doing: "taking up the sandboxes of an earlier process".into(),
-                cause: error.into(),
-            })??;
-        }
-        Ok(())
-    }
-
-    async fn adopt(
-        self: &Arc<Self>,
-        labels: &Labels,
-        container: String,
-    ) -> Result<(), RuntimeError> {
-        let id = labels.id;
-        let doing = format!("taking up the sandbox {id}");
-        let found = match self.engine.inspect(&container).await {
-            Ok(found) => found,
-            Err(EngineError::Missing(_)) => return Ok(()),
-            Err(error) => return Err(error.while_doing(doing)),
-        };
-        let status = found.state.as_ref().and_then(|state| state.status);
-        let never_ran = status == Some(bollard::models::ContainerStateStatusEnum::CREATED);
-        if !never_ran {
-            if let Some(reason) = end_of(&found) {
-                return self
-                    .table
-                    .insert_ended(id, container, reason, labels.hard_deadline_ms);
-            }
-            let attached = self.engine.attach(&container).await;
-            let attached = attached.map_err(|error| error.while_doing(doing.clone()))?;
-            let begun = timeout(HELLO_PATIENCE, Session::begin(attached, labels.magic)).await;
-            if let Ok(Ok(session)) = begun {
-                self.table.reserve(id, labels.hard_deadline_ms)?;
-                self.keep(labels, container, session);
-                return Ok(());
-            }
-        }
-        // Nobody was told of it, and nobody can speak to it.
-        let removed = self.engine.remove(&container).await;
-        removed.map_err(|error| error.while_doing(format!("removing the half made sandbox {id}")))
-    }
-
-    /// Stays attached to a sandbox, and ends it at its deadline.
-    pub(crate) fn keep(self: &Arc<Self>, labels: &Labels, container: String, session: Session) {
-        let (streams, requests) = mpsc::channel(WANTED_AHEAD);
-        let keeper = Keeper {
-            engine: self.engine.clone(),
-            table: self.table.clone(),
-            id: labels.id,
-            container: container.clone(),
-            magic: labels.magic,
-            requests,
-        };
-        let kept = Kept {
-            container,
-            streams,
-            keeper: tokio::spawn(keeper.keep(session)),
-            timer: labels
-                .hard_deadline_ms
-                .map(|deadline| self.end_at(labels.id, deadline)),
-        };
-        if let Err(kept) = self.table.keep(labels.id, kept) {
-            kept.keeper.abort();
-        }
-    }
-
-    fn end_at(self: &Arc<Self>, id: SandboxId, deadline_ms: i64) -> AbortHandle {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now_ms = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or(i64::MAX));
-        let left = u64::try_from(deadline_ms.saturating_sub(now_ms)).unwrap_or(0);
-        let at = Instant::now() + Duration::from_millis(left);
-        let inner = Arc::downgrade(self);
-        let timer = tokio::spawn(async move {
-            tokio::time::sleep_until(at).await;
-            if let Some(inner) = inner.upgrade() {
-                // Tried again where the engine is away: a sandbox must not outlive its time.
-                let mut again = tokio::time::interval(Duration::from_secs(1));
-                loop {
-                    again.tick().await;
-                    if inner
-                        .end(id, "it reached its hard time limit")
-                        .await
-                        .is_ok()
-                    {
-                        return;
-                    }
-                }
-            }
-        });
-        timer.abort_handle()
-    }
-
     pub(crate) async fn open(&self, id: SandboxId) -> Result<Box<dyn AgentStream>, RuntimeError> {
         let unavailable = |cause: glovebox_runtime::Cause| RuntimeError::Unavailable {
             doing: format!("opening a stream to the agent of sandbox {id}"),
@@ -256,7 +135,7 @@ impl Inner {
     }
 
     /// Ends a sandbox's processes. Its container stays until it is removed.
-    async fn end(&self, id: SandboxId, reason: &str) -> Result<(), RuntimeError> {
+    pub(crate) async fn end(&self, id: SandboxId, reason: &str) -> Result<(), RuntimeError> {
         let Some(container) = self.table.container(id) else {
             return Ok(());
         };
@@ -321,6 +200,14 @@ impl Runtime for EngineRuntime {
             .into_iter()
             .collect(),
         }
+    }
+
+    fn has_images(&self) -> bool {
+        true
+    }
+
+    fn examine<'a>(&'a self, images: &'a [String]) -> Reply<'a, Examined> {
+        Box::pin(self.inner.examine(images))
     }
 
     fn create(&self, spec: ValidatedSpec) -> Reply<'_, Sandbox> {

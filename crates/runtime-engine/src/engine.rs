@@ -8,7 +8,7 @@ use std::time::Duration;
 use bollard::container::{AttachContainerResults, LogOutput};
 use bollard::errors::Error;
 use bollard::models::{
-    ContainerCreateBody, ContainerInspectResponse, ContainerSummary, ImageInspect,
+    ContainerCreateBody, ContainerInspectResponse, ContainerSummary, ImageInspect, SystemInfo,
 };
 use bollard::query_parameters::{
     AttachContainerOptions, CreateContainerOptions, KillContainerOptions, ListContainersOptions,
@@ -83,6 +83,10 @@ impl Engine {
             Docker::connect_with_unix(&path, patience.as_secs().max(1), API_DEFAULT_VERSION)?;
         let docker = docker.negotiate_version().await?;
         Ok(Self { docker })
+    }
+
+    pub(crate) async fn info(&self) -> Result<SystemInfo> {
+        Ok(self.docker.info().await?)
     }
 
     pub(crate) async fn image(&self, image: &str) -> Result<ImageInspect> {

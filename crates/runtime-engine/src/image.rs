@@ -7,13 +7,16 @@ use glovebox_runtime::RuntimeError;
 use crate::engine::{Engine, EngineError};
 use crate::labels::{AGENT, PROTOCOL};
 
+/// What to do about an image that is not there, or not ours.
+pub(crate) const FIX: &str = "build it on the runtime's host with scripts/image sandbox";
+
 /// The image holds another agent than this driver is for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the image {image} holds agent {its_agent} with protocol {its_protocol}; this is {our_agent} \
      with protocol {our_protocol}"
 )]
-struct Mismatch {
+pub(crate) struct Mismatch {
     image: String,
     its_agent: String,
     its_protocol: String,
@@ -24,14 +27,13 @@ struct Mismatch {
 /// The id of an image whose agent is of our version: a name can come to mean another image, an id
 /// cannot.
 pub(crate) async fn resolve(engine: &Engine, image: &str) -> Result<String, RuntimeError> {
-    let fix = "build it on the runtime's host with scripts/image sandbox";
     let doing = format!("looking for the image {image}");
     let found = match engine.image(image).await {
         Ok(found) => found,
         Err(EngineError::Missing(source)) => {
             return Err(RuntimeError::Unavailable {
                 doing,
-                fix: Some(fix.into()),
+                fix: Some(FIX.into()),
                 cause: source.into(),
             });
         }
@@ -39,7 +41,7 @@ pub(crate) async fn resolve(engine: &Engine, image: &str) -> Result<String, Runt
     };
     check(image, &found).map_err(|mismatch| RuntimeError::Unsupported {
         what: "image".into(),
-        fix: Some(fix.into()),
+        fix: Some(FIX.into()),
         cause: Some(mismatch.into()),
     })?;
     found.id.ok_or_else(|| RuntimeError::Internal {
@@ -48,7 +50,14 @@ pub(crate) async fn resolve(engine: &Engine, image: &str) -> Result<String, Runt
     })
 }
 
-fn check(image: &str, found: &ImageInspect) -> Result<(), Mismatch> {
+/// The number of the protocol that an image says its agent speaks.
+pub(crate) fn protocol(found: &ImageInspect) -> Option<u32> {
+    let labels = found.config.as_ref()?.labels.as_ref()?;
+    labels.get(PROTOCOL)?.parse().ok()
+}
+
+/// Whether an image holds an agent of our version.
+pub(crate) fn check(image: &str, found: &ImageInspect) -> Result<(), Mismatch> {
     let labels = found
         .config
         .as_ref()

@@ -6,10 +6,12 @@
 //! [`glovebox_protocol::record`]. The state of a sandbox is in its container's labels, so that the
 //! next process finds it again. Nothing here knows how an agent works.
 
+mod adopt;
 mod body;
 mod compare;
 mod driver;
 mod engine;
+mod examine;
 mod image;
 mod keeper;
 mod labels;

@@ -15,6 +15,7 @@ use crate::body;
 use crate::compare::differences;
 use crate::driver::Inner;
 use crate::engine::EngineError;
+use crate::image;
 use crate::labels::{Labels, container_name};
 use crate::link::{LinkError, Session, random};
 
@@ -77,7 +78,11 @@ impl Inner {
             hard_deadline_ms: spec.hard_deadline_ms,
             magic,
         };
-        let meant = body::container(&self.image, self.runtime.as_deref(), &spec.limits, &labels);
+        let image = match &spec.image {
+            Some(image) => image::resolve(&self.engine, image).await?,
+            None => self.image.clone(),
+        };
+        let meant = body::container(&image, self.runtime.as_deref(), &spec.limits, &labels);
         let made = self.engine.create(&container_name(id), meant.clone()).await;
         let container = match made {
             Ok(container) => container,
@@ -145,6 +150,7 @@ fn config(spec: &SandboxSpec, magic: Magic) -> AttachedConfig {
                 keys: spec.keys.clone(),
                 input_limits: spec.input_limits,
                 idle_limit_ms: spec.idle_limit_ms,
+                is_unclaimed: spec.is_unclaimed,
             }),
             limits: spec.limits.clone(),
             start: spec.start,

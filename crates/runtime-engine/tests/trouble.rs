@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use glovebox_protocol::gateway::CheckStatus;
 use glovebox_runtime::conformance::Subject;
 use glovebox_runtime::{Runtime as _, RuntimeError};
 use glovebox_runtime_engine::{EngineRuntime, Options};
@@ -185,6 +186,51 @@ async fn a_container_with_another_network_never_starts() {
     assert!(runtime.list().await.unwrap().is_empty());
     // The control: the same without sabotage.
     subject.create().await.remove().await;
+}
+
+#[tokio::test]
+async fn the_engine_is_looked_at_and_images_are_told_apart() {
+    let between = Between::start();
+    let (runtime, subject, _cleaner) = start(&between, Duration::from_secs(60)).await;
+    assert!(runtime.has_images());
+    let names = [
+        support::image(),
+        "glovebox-base:bookworm".into(),
+        "glovebox-no-such-image".into(),
+    ];
+    let examined = runtime.examine(&names).await.unwrap();
+    let statuses: Vec<_> = examined
+        .checks
+        .iter()
+        .filter(|check| check.id == "engine.image")
+        .map(|check| check.status)
+        .collect();
+    assert_eq!(
+        statuses,
+        [CheckStatus::Pass, CheckStatus::Fail, CheckStatus::Fail]
+    );
+    let others = examined
+        .checks
+        .iter()
+        .filter(|check| check.id != "engine.image");
+    for check in others {
+        assert_ne!(check.status, CheckStatus::Fail, "{check:?}");
+    }
+    let protocols: Vec<_> = examined.images.iter().map(|image| image.protocol).collect();
+    assert_eq!(protocols, [Some(glovebox_protocol::PROTOCOL_VERSION), None]);
+    // A sandbox may name its image; one that is not ours is refused before anything is made.
+    let mut spec = subject.spec();
+    spec.image = Some("glovebox-base:bookworm".into());
+    let refused = runtime.create(spec.validate().unwrap()).await;
+    assert!(
+        matches!(&refused, Err(RuntimeError::Unsupported { what, .. }) if what == "image"),
+        "{refused:?}"
+    );
+    let mut spec = subject.spec();
+    spec.image = Some(support::image());
+    subject.create_as(spec).await.remove().await;
+    between.set(Mood::Cut).await;
+    is_unavailable(runtime.examine(&names).await);
 }
 
 #[tokio::test]
