@@ -1,5 +1,6 @@
 //! The program: reads its environment, starts a runtime, serves until it is told to stop.
 
+mod docker;
 mod embedded;
 mod secrets;
 
@@ -49,14 +50,6 @@ pub enum ProgramError {
         /// Why.
         #[source]
         source: glovebox_runtime::Cause,
-    },
-    /// This program was built without the runtime.
-    #[error("this build has no {wanted} runtime; it has {}", had.join(", "))]
-    NoSuchRuntime {
-        /// The one that was asked for.
-        wanted: &'static str,
-        /// Those that it has.
-        had: &'static [&'static str],
     },
     /// It cannot listen.
     #[error("listening at {at}")]
@@ -126,12 +119,7 @@ async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> 
     let journal = Journal::to_standard_error();
     let runtime: Arc<dyn Runtime> = match config.runtime {
         RuntimeKind::Embedded => embedded::start(config.installation, &variable).await?,
-        RuntimeKind::Docker => {
-            return Err(ProgramError::NoSuchRuntime {
-                wanted: "docker",
-                had: &["embedded"],
-            });
-        }
+        RuntimeKind::Docker => docker::start(config, &variable).await?,
     };
     let rules = Rules {
         gateway: identity.gateway,
