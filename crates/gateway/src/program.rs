@@ -8,8 +8,9 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use glovebox_runtime::{Runtime, RuntimeError};
+use glovebox_runtime_embedded::EmbeddedRuntime;
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{self, Config, Fault, Listen, Machine, RuntimeKind, SecretsError, Transport};
 use crate::folder::{self, FolderError, Identity, StateFolder};
@@ -122,17 +123,58 @@ fn print_fingerprint(fingerprint: Fingerprint) -> std::io::Result<()> {
     out.flush()
 }
 
-async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> {
-    let journal = Journal::to_standard_error();
-    let runtime: Arc<dyn Runtime> = match config.runtime {
-        RuntimeKind::Embedded => embedded::start(config.installation, &variable).await?,
-        RuntimeKind::Docker => {
-            return Err(ProgramError::NoSuchRuntime {
+/// A runtime, and what to do with it at the end.
+enum Started {
+    Embedded(Arc<EmbeddedRuntime>),
+}
+
+impl Started {
+    async fn start(config: &Config) -> Result<Self, ProgramError> {
+        match config.runtime {
+            RuntimeKind::Embedded => {
+                let runtime = embedded::start(config.installation, &variable).await?;
+                Ok(Self::Embedded(runtime))
+            }
+            RuntimeKind::Docker => Err(ProgramError::NoSuchRuntime {
                 wanted: "docker",
                 had: &["embedded"],
-            });
+            }),
         }
-    };
+    }
+
+    fn runtime(&self) -> Arc<dyn Runtime> {
+        match self {
+            Self::Embedded(runtime) => Arc::clone(runtime) as Arc<dyn Runtime>,
+        }
+    }
+
+    /// Ends what does not outlive the gateway.
+    async fn end(&self) -> Result<(), ProgramError> {
+        match self {
+            Self::Embedded(runtime) => {
+                let ended = runtime.shut_down().await;
+                ended.map_err(|error| from_runtime("embedded", error))
+            }
+        }
+    }
+}
+
+async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> {
+    // Before anybody can know that the program runs: an uncaught signal would end it at once.
+    let signals = Signals::catch()?;
+    let started = Started::start(config).await?;
+    let served = serve_over(config, identity, started.runtime(), signals).await;
+    let ended = started.end().await;
+    served.and(ended)
+}
+
+async fn serve_over(
+    config: &Config,
+    identity: Identity,
+    runtime: Arc<dyn Runtime>,
+    signals: Signals,
+) -> Result<(), ProgramError> {
+    let journal = Journal::to_standard_error();
     let rules = Rules {
         gateway: identity.gateway,
         installation: config.installation,
@@ -145,43 +187,56 @@ async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> 
     let credentials = config.credentials.load()?;
     let fingerprint = identity.tls.fingerprint();
     let listener = listening::open(&config.listen, identity.tls).await?;
-    journal.tell(
-        (system_clock())(),
-        "listening",
-        json!({
-            "at": listener.place(),
-            "gateway": identity.gateway,
-            "fingerprint": matches!(listener, Listener::Tls(..)).then(|| fingerprint.to_string()),
-        }),
-    );
+    let (at, listen) = (listener.place(), listener.listen());
     let surroundings = Surroundings {
         clock: system_clock(),
         journal: journal.clone(),
         place: Place {
             state: Some(config.state.clone()),
-            listen: Some(listener.listen().unwrap_or_else(|| config.listen.clone())),
+            listen: listen.or_else(|| Some(config.listen.clone())),
         },
     };
     let gateway = Gateway::new(rules, credentials, runtime, surroundings)?;
-    let at = listener.place();
+    gateway.adopt().await;
+    let is_tls = matches!(listener, Listener::Tls(..));
+    let facts = json!({
+        "at": at,
+        "gateway": identity.gateway,
+        "fingerprint": is_tls.then(|| fingerprint.to_string()),
+    });
+    journal.tell((system_clock())(), "listening", facts);
+    let Signals { stop, hangup } = signals;
     tokio::select! {
         source = gateway.serve(listener) => Err(ProgramError::Listen { at, source }),
-        () = secrets::follow(&config.credentials, &gateway, &journal) => Ok(()),
-        ended = told_to_stop() => ended,
+        () = secrets::follow(&config.credentials, hangup, &gateway, &journal) => Ok(()),
+        () = told_to_stop(stop) => Ok(()),
     }
 }
 
-async fn told_to_stop() -> Result<(), ProgramError> {
-    let catch = |kind| signal(kind).map_err(ProgramError::EventLoop);
-    let (mut terminate, mut interrupt) = (
-        catch(SignalKind::terminate())?,
-        catch(SignalKind::interrupt())?,
-    );
+/// The signals that mean something to the program.
+struct Signals {
+    stop: [Signal; 2],
+    hangup: Signal,
+}
+
+impl Signals {
+    fn catch() -> Result<Self, ProgramError> {
+        let catch = |kind| signal(kind).map_err(ProgramError::EventLoop);
+        Ok(Self {
+            stop: [
+                catch(SignalKind::terminate())?,
+                catch(SignalKind::interrupt())?,
+            ],
+            hangup: catch(SignalKind::hangup())?,
+        })
+    }
+}
+
+async fn told_to_stop([mut terminate, mut interrupt]: [Signal; 2]) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    Ok(())
 }
 
 fn from_runtime(name: &'static str, error: RuntimeError) -> ProgramError {

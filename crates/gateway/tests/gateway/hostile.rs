@@ -4,7 +4,8 @@ use hyper::StatusCode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::rig::{Rig, Wire};
+use crate::rig::Rig;
+use crate::wire::Wire;
 
 /// What is answered to raw bytes, until the gateway closes or has said all.
 async fn say(rig: &Rig, bytes: &[u8]) -> String {

@@ -8,6 +8,8 @@ mod forged;
 mod hostile;
 mod lies;
 mod limits;
+mod program;
 mod relay;
 mod rig;
 mod sealed;
+mod wire;
