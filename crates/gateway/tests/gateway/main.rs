@@ -4,6 +4,7 @@
 
 mod basics;
 mod canary;
+mod documents;
 mod forged;
 mod hostile;
 mod lies;
