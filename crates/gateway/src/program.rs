@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use glovebox_runtime::{Runtime, RuntimeError};
-use glovebox_runtime_embedded::EmbeddedRuntime;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -88,6 +88,7 @@ pub fn run() -> Result<(), ProgramError> {
         memory_bytes: config::host_memory_bytes(),
     };
     let config = Config::read(&variable, &machine).map_err(ProgramError::Config)?;
+    raise_descriptors();
     let folder = StateFolder::open(&config.state)?;
     let identity = folder.identity()?;
     if identity.is_new && matches!(config.listen, Listen::Tcp(_, Transport::Tls)) {
@@ -98,6 +99,15 @@ pub fn run() -> Result<(), ProgramError> {
         .build()
         .map_err(ProgramError::EventLoop)?;
     event_loop.block_on(serve(&config, identity))
+}
+
+/// Takes as many descriptors as the system lets this user have: each request that is passed on
+/// needs two. With fewer, connections wait.
+fn raise_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // What it has it may always set again.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// The fingerprint of the gateway of `GATEWAY_STATE_DIR`, whether it runs or not.
@@ -123,49 +133,23 @@ fn print_fingerprint(fingerprint: Fingerprint) -> std::io::Result<()> {
     out.flush()
 }
 
-/// A runtime, and what to do with it at the end.
-enum Started {
-    Embedded(Arc<EmbeddedRuntime>),
-}
-
-impl Started {
-    async fn start(config: &Config) -> Result<Self, ProgramError> {
-        match config.runtime {
-            RuntimeKind::Embedded => {
-                let runtime = embedded::start(config.installation, &variable).await?;
-                Ok(Self::Embedded(runtime))
-            }
-            RuntimeKind::Docker => Err(ProgramError::NoSuchRuntime {
-                wanted: "docker",
-                had: &["embedded"],
-            }),
-        }
-    }
-
-    fn runtime(&self) -> Arc<dyn Runtime> {
-        match self {
-            Self::Embedded(runtime) => Arc::clone(runtime) as Arc<dyn Runtime>,
-        }
-    }
-
-    /// Ends what does not outlive the gateway.
-    async fn end(&self) -> Result<(), ProgramError> {
-        match self {
-            Self::Embedded(runtime) => {
-                let ended = runtime.shut_down().await;
-                ended.map_err(|error| from_runtime("embedded", error))
-            }
-        }
+/// The runtime that the configuration names.
+async fn start(config: &Config) -> Result<Arc<dyn Runtime>, ProgramError> {
+    match config.runtime {
+        RuntimeKind::Embedded => Ok(embedded::start(config.installation, &variable).await?),
+        RuntimeKind::Docker => Err(ProgramError::NoSuchRuntime {
+            wanted: "docker",
+            had: &["embedded"],
+        }),
     }
 }
 
+/// Serves until a signal comes. Sandboxes stay, for the next life of the gateway.
 async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> {
     // Before anybody can know that the program runs: an uncaught signal would end it at once.
     let signals = Signals::catch()?;
-    let started = Started::start(config).await?;
-    let served = serve_over(config, identity, started.runtime(), signals).await;
-    let ended = started.end().await;
-    served.and(ended)
+    let runtime = start(config).await?;
+    serve_over(config, identity, runtime, signals).await
 }
 
 async fn serve_over(
@@ -184,6 +168,8 @@ async fn serve_over(
         max_memory_bytes: config.max_memory_bytes,
         ending_window_ms: ENDING_WINDOW_MS,
     };
+    // Looked at first: a change in between is then seen as one.
+    let stamp = config.credentials.stamp();
     let credentials = config.credentials.load()?;
     let fingerprint = identity.tls.fingerprint();
     let listener = listening::open(&config.listen, identity.tls).await?;
@@ -208,7 +194,7 @@ async fn serve_over(
     let Signals { stop, hangup } = signals;
     tokio::select! {
         source = gateway.serve(listener) => Err(ProgramError::Listen { at, source }),
-        () = secrets::follow(&config.credentials, hangup, &gateway, &journal) => Ok(()),
+        () = secrets::follow((&config.credentials, stamp), hangup, &gateway, &journal) => Ok(()),
         () = told_to_stop(stop) => Ok(()),
     }
 }

@@ -5,22 +5,21 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::signal::unix::Signal;
 
-use crate::config::CredentialSource;
+use crate::config::{CredentialSource, Stamp};
 use crate::error::chain;
 use crate::{Gateway, Journal, system_clock};
 
 /// How often the file is looked at.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Loads the credentials anew whenever the file changes, or SIGHUP comes. A file that cannot be
+/// Loads the credentials anew whenever the file is another than `stamp` says, or SIGHUP comes. A file that cannot be
 /// used changes nothing, and is told once.
 pub(super) async fn follow(
-    source: &CredentialSource,
+    (source, mut stamp): (&CredentialSource, Option<Stamp>),
     mut hangup: Signal,
     gateway: &Gateway,
     journal: &Journal,
 ) {
-    let mut stamp = source.stamp();
     let mut tick = tokio::time::interval(EVERY);
     loop {
         let is_told = tokio::select! {

@@ -7,19 +7,21 @@ use std::sync::Arc;
 
 use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::class::ResourceClass;
-use glovebox_protocol::gateway::{CreateSandbox, Info, SandboxView};
+use glovebox_protocol::gateway::{CreateSandbox, Info, SandboxState, SandboxView};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::{Credential, Epoch, SigningKey};
+use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options};
 use hyper::StatusCode;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStderr, Command};
 
 use crate::rig::now_ms;
-use crate::wire::{Sender, Wire};
+use crate::sealed::options;
+use crate::wire::{Answer, Pairs, Sender, Wire};
 
 /// What a gateway of these tests is set up with.
 struct Site {
@@ -64,16 +66,11 @@ impl Site {
     }
 
     fn command(&self) -> Command {
-        let run = if rustix::process::geteuid().is_root() {
-            "/run/glovebox-test".into()
-        } else {
-            self.path("run")
-        };
         let mut command = Command::new(env!("CARGO_BIN_EXE_glovebox-gateway"));
         command
             .env_clear()
             .env("GLOVEBOX_DATA", glovebox_testkit::test_data().unwrap())
-            .env("GLOVEBOX_RUN", run)
+            .env("GLOVEBOX_RUN", self.run_folder())
             .env("GATEWAY_RUNTIME", "embedded")
             .env(
                 "GATEWAY_LISTEN",
@@ -115,8 +112,8 @@ impl Site {
         }
     }
 
-    async fn make(&self, sender: &Sender, wire: &mut Wire, id: SandboxId) -> (SandboxId, Epoch) {
-        let asked = CreateSandbox {
+    fn request(&self, id: SandboxId) -> CreateSandbox {
+        CreateSandbox {
             id,
             installation: self.installation,
             image: None,
@@ -131,12 +128,66 @@ impl Site {
             hard_deadline_ms: now_ms() + 3_600_000,
             start_limit_ms: 60_000,
             is_unclaimed: false,
-        };
-        let body = serde_json::to_vec(&asked).unwrap();
+        }
+    }
+
+    async fn create(&self, sender: &Sender, wire: &mut Wire, asked: &CreateSandbox) -> Answer {
+        let body = serde_json::to_vec(asked).unwrap();
         let pairs = sender.outer("POST", "/v1/sandboxes", &body);
         let answer = wire.send("POST", "/v1/sandboxes", &pairs, &body).await;
-        let view: SandboxView = answer.unwrap().document();
+        answer.unwrap()
+    }
+
+    async fn make(&self, sender: &Sender, wire: &mut Wire, id: SandboxId) -> (SandboxId, Epoch) {
+        let answer = self.create(sender, wire, &self.request(id)).await;
+        let view: SandboxView = answer.document();
         (view.id, view.agent_epoch.unwrap())
+    }
+
+    /// Where a request for an agent goes, and its two signatures.
+    fn twice(
+        &self,
+        sender: &Sender,
+        of: (SandboxId, Epoch),
+        (method, inside): (&str, &str),
+        body: &[u8],
+    ) -> (String, Pairs) {
+        let target = format!("/v1/sandboxes/{}/agent{inside}", of.0);
+        let mut pairs = sender.outer(method, &target, body);
+        pairs.extend(sender.inner(&self.key, of, (method, inside), body));
+        (target, pairs)
+    }
+
+    async fn ask_agent(
+        &self,
+        sender: &Sender,
+        wire: &mut Wire,
+        of: (SandboxId, Epoch),
+        route: (&str, &str),
+        body: &[u8],
+    ) -> Answer {
+        let (target, pairs) = self.twice(sender, of, route, body);
+        wire.send(route.0, &target, &pairs, body).await.unwrap()
+    }
+
+    /// Ends the launcher, which outlives its gateway, and all that it has made.
+    async fn clean(&self) {
+        let options = Options {
+            run: self.run_folder(),
+            installation: self.installation,
+            afterwards: Afterwards::TheyGoOn,
+            ..options()
+        };
+        let runtime = EmbeddedRuntime::start(options).await.unwrap();
+        runtime.shut_down().await.unwrap();
+    }
+
+    fn run_folder(&self) -> PathBuf {
+        if rustix::process::geteuid().is_root() {
+            "/run/glovebox-test".into()
+        } else {
+            self.path("run")
+        }
     }
 
     /// What the program says before it ends by itself.
@@ -172,14 +223,17 @@ impl Running {
         self.child.wait().await.unwrap();
     }
 
-    /// The most memory that the program ever had, in KiB.
     fn peak_kib(&self) -> u64 {
-        let status = format!("/proc/{}/status", self.child.id().unwrap());
-        let status = fs_err::read_to_string(status).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmHWM:"));
-        let number = line.unwrap().split_ascii_whitespace().nth(1).unwrap();
-        number.parse().unwrap()
+        peak_kib(self.child.id().unwrap())
     }
+}
+
+/// The most memory that a program ever had, in KiB.
+fn peak_kib(pid: u32) -> u64 {
+    let status = fs_err::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let number = line.unwrap().split_ascii_whitespace().nth(1).unwrap();
+    number.parse().unwrap()
 }
 
 async fn fingerprint(site: &Site) -> String {
@@ -239,6 +293,7 @@ async fn the_fingerprint_is_printed_at_the_first_start_and_stays() {
     assert_eq!((&second, printed.as_str()), (&first, ""));
     assert_eq!(fingerprint(&site).await, first);
     assert_eq!(first.len(), 64);
+    site.clean().await;
 }
 
 #[tokio::test]
@@ -262,6 +317,7 @@ async fn a_state_folder_has_one_owner_and_is_nobody_elses() {
     fs_err::set_permissions(&key, std::fs::Permissions::from_mode(0o640)).unwrap();
     let said = site.failure(|_| ()).await;
     assert!(said.contains("tls-key.der"), "{said}");
+    site.clean().await;
 }
 
 #[tokio::test]
@@ -294,6 +350,7 @@ async fn credentials_change_while_the_gateway_runs() {
     site.credential = new;
     assert_eq!(ask(&sender, &mut wire).await.status, StatusCode::OK);
     running.end(Signal::TERM).await;
+    site.clean().await;
 }
 
 #[tokio::test]
@@ -304,11 +361,8 @@ async fn a_large_file_goes_through_without_being_held_in_memory() {
     let sender = site.sender(&mut wire).await;
     let of = site.make(&sender, &mut wire, SandboxId::new()).await;
     let put = async |wire: &mut Wire, body: &[u8]| {
-        let inside = "/v1/files/large";
-        let target = format!("/v1/sandboxes/{}/agent{inside}", of.0);
-        let mut pairs = sender.outer("PUT", &target, body);
-        pairs.extend(sender.inner(&site.key, of, ("PUT", inside), body));
-        wire.send("PUT", &target, &pairs, body).await.unwrap()
+        let route = ("PUT", "/v1/files/large");
+        site.ask_agent(&sender, wire, of, route, body).await
     };
     assert_eq!(put(&mut wire, &[1; 1 << 20]).await.status, StatusCode::OK);
     let before = running.peak_kib();
@@ -317,45 +371,122 @@ async fn a_large_file_goes_through_without_being_held_in_memory() {
     let more = running.peak_kib() - before;
     assert!(more < 8 * 1024, "{more} KiB more for 100 MiB");
     running.end(Signal::TERM).await;
+    site.clean().await;
 }
 
-/// The embedded runtime's sandboxes end with the gateway; what matters is that nothing of them
-/// stays, and that whoever was in the middle of something learns it.
+/// Nothing is lost and nothing is left over: what runs is taken over, what was half sent has no
+/// effect, and a create whose answer was lost is simply sent again.
 #[tokio::test]
-async fn a_gateway_that_is_killed_leaves_nothing_and_the_next_one_says_so() {
+async fn a_gateway_that_is_killed_in_the_middle_leaves_sandboxes_to_the_next_one() {
     let site = Site::new();
     let running = site.start().await;
     let mut wire = site.wire().await;
     let sender = site.sender(&mut wire).await;
-    let id = SandboxId::new();
-    let of = site.make(&sender, &mut wire, id).await;
-    let inside = "/v1/processes";
-    let target = format!("/v1/sandboxes/{id}/agent{inside}");
+    let of = site.make(&sender, &mut wire, SandboxId::new()).await;
+    let kept = site.ask_agent(&sender, &mut wire, of, ("PUT", "/v1/files/kept"), b"kept");
+    assert_eq!(kept.await.status, StatusCode::OK);
+
+    // In the middle of an execute, of an upload, and of a create.
     let start = serde_json::json!({
         "execution": SandboxId::new(), "argv": ["python3", "-c", "import time; time.sleep(600)"],
         "env": {}, "stdin": "empty", "time_limit_ms": 600_000, "output_limit_bytes": null,
     });
-    let body = serde_json::to_vec(&start).unwrap();
-    let mut pairs = sender.outer("POST", &target, &body);
-    pairs.extend(sender.inner(&site.key, of, ("POST", inside), &body));
-    let streaming = wire.begin("POST", &target, &pairs, &body).await.unwrap();
-    assert_eq!(streaming.status(), StatusCode::OK);
-    running.end(Signal::KILL).await;
+    let start = serde_json::to_vec(&start).unwrap();
+    let (target, pairs) = site.twice(&sender, of, ("POST", "/v1/processes"), &start);
+    let streaming = wire.begin("POST", &target, &pairs, &start).await.unwrap();
+    let half = vec![1; 200_000];
+    let (target, pairs) = site.twice(&sender, of, ("PUT", "/v1/files/half"), &half);
+    let mut upload = UnixStream::connect(site.path("socket")).await.unwrap();
+    let mut head = format!(
+        "PUT {target} HTTP/1.1\r\ncontent-length: {}\r\n",
+        half.len()
+    );
+    for (name, value) in pairs {
+        head += &format!("{name}: {value}\r\n");
+    }
+    upload.write_all((head + "\r\n").as_bytes()).await.unwrap();
+    upload.write_all(&half[..100_000]).await.unwrap();
+    let (mut third, new) = (site.wire().await, site.request(SandboxId::new()));
+    let body = serde_json::to_vec(&new).unwrap();
+    let pairs = sender.outer("POST", "/v1/sandboxes", &body);
+    let killed = async {
+        let mut other = site.wire().await;
+        let shown = format!("/v1/sandboxes/{}", new.id);
+        loop {
+            let pairs = sender.outer("GET", &shown, b"");
+            let answer = other.send("GET", &shown, &pairs, b"").await.unwrap();
+            if answer.status == StatusCode::OK {
+                break running.end(Signal::KILL).await;
+            }
+        }
+    };
+    let (_, ()) = tokio::join!(third.send("POST", "/v1/sandboxes", &pairs, &body), killed);
     let rest = http_body_util::BodyExt::collect(streaming.into_body()).await;
     assert!(rest.is_err(), "a cut stream looked whole");
 
     let running = site.start().await;
     let mut wire = site.wire().await;
-    let old_pairs = sender.outer("GET", "/v1/info", b"");
-    let refused = wire.send("GET", "/v1/info", &old_pairs, b"").await.unwrap();
+    let old = sender.outer("GET", "/v1/info", b"");
+    let refused = wire.send("GET", "/v1/info", &old, b"").await.unwrap();
     assert_eq!(refused.code(), "auth_rejected");
     let next = site.sender(&mut wire).await;
     assert_eq!(next.gateway, sender.gateway);
-    assert_ne!(next.epoch, sender.epoch);
-    let shown = format!("/v1/sandboxes/{id}");
-    let pairs = next.outer("GET", &shown, b"");
-    let gone = wire.send("GET", &shown, &pairs, b"").await.unwrap();
-    assert_eq!(gone.code(), "not_found");
-    site.make(&next, &mut wire, id).await;
+    let kept = site
+        .ask_agent(&next, &mut wire, of, ("GET", "/v1/stat/kept"), b"")
+        .await;
+    assert_eq!(kept.status, StatusCode::OK);
+    let half = site
+        .ask_agent(&next, &mut wire, of, ("GET", "/v1/stat/half"), b"")
+        .await;
+    assert_eq!(half.code(), "not_found");
+    let made: SandboxView = site.create(&next, &mut wire, &new).await.document();
+    assert_eq!(made.state, SandboxState::Running);
+    for id in [of.0, new.id] {
+        let target = format!("/v1/sandboxes/{id}");
+        let pairs = next.outer("DELETE", &target, b"");
+        let ended = wire.send("DELETE", &target, &pairs, b"").await.unwrap();
+        assert_eq!(ended.status, StatusCode::OK);
+    }
+    let pairs = next.outer("GET", "/v1/info", b"");
+    let info: Info = wire
+        .send("GET", "/v1/info", &pairs, b"")
+        .await
+        .unwrap()
+        .document();
+    assert_eq!(info.budget.sandboxes, 0);
     running.end(Signal::TERM).await;
+    site.clean().await;
+}
+
+#[tokio::test]
+async fn refused_requests_leave_nothing_in_memory() {
+    let site = Site::new();
+    let Running {
+        mut child,
+        mut told,
+    } = site.start().await;
+    // A journal that nobody reads would hold the gateway up.
+    let reading = tokio::spawn(async move { while let Ok(Some(_)) = told.next_line().await {} });
+    let mut wire = site.wire().await;
+    let mut sender = site.sender(&mut wire).await;
+    let pid = child.id().unwrap();
+    let mut peaks = Vec::new();
+    for count in [2_000, glovebox_testkit::count(20_000, 500_000)] {
+        for number in 0..count {
+            // Now one without a signature, now one with another's.
+            sender.credential = Credential::generate().unwrap().0;
+            let pairs = match number % 2 {
+                0 => Vec::new(),
+                _ => sender.outer("GET", "/v1/info", b""),
+            };
+            let answer = wire.send("GET", "/v1/info", &pairs, b"").await.unwrap();
+            assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
+        }
+        peaks.push(peak_kib(pid));
+    }
+    let more = peaks[1] - peaks[0];
+    assert!(more < 2 * 1024, "{more} KiB more");
+    child.kill().await.unwrap();
+    reading.await.unwrap();
+    site.clean().await;
 }
