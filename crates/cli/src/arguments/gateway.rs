@@ -10,7 +10,7 @@ use glovebox_protocol::ids::InstallationId;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Through a gateway")]
 pub(crate) struct ThroughArguments {
-    /// The gateway, as https://HOST[:PORT] or unix:/PATH
+    /// The gateway, as `https://HOST[:PORT]` or unix:/PATH
     #[arg(long, value_name = "URL", requires_all = ["credential_file", "signing_key"])]
     pub(crate) gateway: Option<String>,
 
@@ -70,7 +70,7 @@ pub(crate) struct GatewayArguments {
 pub(crate) enum GatewayCommand {
     /// Print the fingerprint of this machine's gateway, or of the one at URL
     Fingerprint {
-        /// A gateway, as https://HOST[:PORT]; nothing is sent to it
+        /// A gateway, as `https://HOST[:PORT]`; nothing is sent to it
         #[arg(value_name = "URL")]
         url: Option<String>,
     },
@@ -85,7 +85,7 @@ pub(crate) enum GatewayCommand {
 /// What asking a gateway takes.
 #[derive(Debug, Args)]
 pub(crate) struct AskArguments {
-    /// The gateway, as https://HOST[:PORT] or unix:/PATH
+    /// The gateway, as `https://HOST[:PORT]` or unix:/PATH
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 
