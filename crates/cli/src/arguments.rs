@@ -3,8 +3,8 @@
 mod gateway;
 
 pub(crate) use gateway::{
-    AskArguments, CanaryArguments, GatewayArguments, GatewayCommand, KnownArguments, NewArguments,
-    NewCommand, ThroughArguments,
+    AskArguments, CanaryArguments, CredentialArguments, CredentialCommand, GatewayArguments,
+    GatewayCommand, KeyArguments, KeyCommand, KnownArguments, ThroughArguments,
 };
 
 use std::ffi::OsString;
@@ -37,10 +37,10 @@ pub(crate) enum Command {
     Doctor(DoctorArguments),
     /// Run a gateway on this machine, or ask one
     Gateway(GatewayArguments),
-    /// Make a key that signs requests to sandboxes
-    Key(NewArguments),
+    /// Make a key that signs requests to sandboxes, or show its public half
+    Key(KeyArguments),
     /// Make a credential that a gateway accepts
-    Credential(NewArguments),
+    Credential(CredentialArguments),
     /// Print the version of this program and of its protocol
     Version,
 }

@@ -2,7 +2,7 @@
 
 pub(crate) mod doctor;
 pub(crate) mod gateway;
-pub(crate) mod new;
+pub(crate) mod keys;
 pub(crate) mod run;
 pub(crate) mod setup;
 pub(crate) mod version;

@@ -97,8 +97,8 @@ async fn perform(command: Command, environment: &Environment, scope: Result<(), 
             let asked = commands::gateway::ask(&arguments).await;
             return asked.unwrap_or_else(|failure| said(&failure));
         }
-        Command::Key(arguments) => commands::new::key(&arguments),
-        Command::Credential(arguments) => commands::new::credential(&arguments),
+        Command::Key(arguments) => commands::keys::key(&arguments),
+        Command::Credential(arguments) => commands::keys::credential(&arguments),
         Command::Version => commands::version::run(),
     };
     match done {

@@ -37,8 +37,11 @@ where
 
 /// Writes a secret into a new file that only its owner can read.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |error: &std::io::Error| {
-        Failure::input(format!("cannot write {}", shown(path)), reason(error))
+    let failed = |error: &std::io::Error| Failure::Input {
+        problem: format!("cannot write {}", shown(path)),
+        fix: (error.kind() == std::io::ErrorKind::AlreadyExists)
+            .then(|| "name another file: a secret is never written over".into()),
+        cause: Some(reason(error).into()),
     };
     let mut file = fs_err::OpenOptions::new()
         .write(true)

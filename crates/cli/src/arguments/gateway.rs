@@ -110,18 +110,43 @@ pub(crate) struct CanaryArguments {
     pub(crate) signing_key: PathBuf,
 }
 
-/// What `glovebox key` and `glovebox credential` take.
+/// What `glovebox key` takes.
 #[derive(Debug, Args)]
-pub(crate) struct NewArguments {
+pub(crate) struct KeyArguments {
     /// What to do
     #[command(subcommand)]
-    pub(crate) command: NewCommand,
+    pub(crate) command: KeyCommand,
 }
 
-/// What `glovebox key` and `glovebox credential` can do.
+/// What `glovebox key` can do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum NewCommand {
-    /// Make a new one
+pub(crate) enum KeyCommand {
+    /// Make a new one, and print its public half for `GATEWAY_AGENT_KEYS`
+    New {
+        /// Where it goes; nothing may be there yet
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Print the public half of one
+    Show {
+        /// The key
+        #[arg(value_name = "FILE")]
+        key: PathBuf,
+    },
+}
+
+/// What `glovebox credential` takes.
+#[derive(Debug, Args)]
+pub(crate) struct CredentialArguments {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: CredentialCommand,
+}
+
+/// What `glovebox credential` can do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CredentialCommand {
+    /// Make a new one, and print the short name by which gateways list it
     New {
         /// Where it goes; nothing may be there yet
         #[arg(long, value_name = "FILE")]

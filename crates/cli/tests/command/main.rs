@@ -6,6 +6,7 @@ mod doctor;
 mod ends;
 mod events;
 mod examples;
+mod gateway;
 mod inputs;
 mod notebook;
 mod progress;
