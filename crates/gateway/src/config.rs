@@ -18,7 +18,7 @@ use fault::Faults;
 pub use limits::host_memory_bytes;
 pub(crate) use listen::containers_reach;
 pub use listen::{Interface, Listen, Transport, interfaces};
-pub use secrets::{CredentialSource, SecretsError};
+pub use secrets::{CredentialSource, SecretsError, Stamp};
 
 /// Where a gateway keeps its identity when nobody says otherwise.
 const STATE_FOLDER: &str = "/var/lib/glovebox-gateway";

@@ -40,17 +40,21 @@ pub use state::{Clock, Place, Rules, Surroundings};
 pub use tls::{Fingerprint, NewIdentity, TlsError, TlsIdentity};
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use glovebox_protocol::sign::{Credentials, Epoch, NoRandomness};
 use glovebox_runtime::Runtime;
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use connections::Connections;
 use state::Shared;
 
 /// Connections that may be there at once.
 const MAX_CONNECTIONS: usize = 512;
+
+/// How long a start waits for the runtime's list of sandboxes.
+const ADOPT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A gateway. When it is dropped, its connections are cut; its sandboxes stay.
 pub struct Gateway {
@@ -83,6 +87,13 @@ impl Gateway {
     /// Serves every connection of a listener. Returns only when that fails.
     pub async fn serve(&self, listener: Listener) -> std::io::Error {
         serve::serve(&self.shared, &self.connections, listener).await
+    }
+
+    /// Takes over what another life of the gateway has made, so that the first request finds it. A
+    /// runtime that does not answer is asked again later, and requests are told so until then.
+    pub async fn adopt(&self) {
+        // What goes wrong is told by the look that comes next.
+        let _ = timeout(ADOPT_PATIENCE, reconcile::look(&self.shared)).await;
     }
 
     /// Accepts these credentials from now on, and others no more.

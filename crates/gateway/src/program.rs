@@ -9,8 +9,9 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use glovebox_runtime::{Runtime, RuntimeError};
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{self, Config, Fault, Listen, Machine, RuntimeKind, SecretsError, Transport};
 use crate::folder::{self, FolderError, Identity, StateFolder};
@@ -80,6 +81,7 @@ pub fn run() -> Result<(), ProgramError> {
         memory_bytes: config::host_memory_bytes(),
     };
     let config = Config::read(&variable, &machine).map_err(ProgramError::Config)?;
+    raise_descriptors();
     let folder = StateFolder::open(&config.state)?;
     let identity = folder.identity()?;
     if identity.is_new && matches!(config.listen, Listen::Tcp(_, Transport::Tls)) {
@@ -90,6 +92,15 @@ pub fn run() -> Result<(), ProgramError> {
         .build()
         .map_err(ProgramError::EventLoop)?;
     event_loop.block_on(serve(&config, identity))
+}
+
+/// Takes as many descriptors as the system lets this user have: each request that is passed on
+/// needs two. With fewer, connections wait.
+fn raise_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // What it has it may always set again.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// The fingerprint of the gateway of `GATEWAY_STATE_DIR`, whether it runs or not.
@@ -115,12 +126,29 @@ fn print_fingerprint(fingerprint: Fingerprint) -> std::io::Result<()> {
     out.flush()
 }
 
+/// The runtime that the configuration names.
+async fn start(config: &Config) -> Result<Arc<dyn Runtime>, ProgramError> {
+    match config.runtime {
+        RuntimeKind::Embedded => Ok(embedded::start(config.installation, &variable).await?),
+        RuntimeKind::Docker => Ok(docker::start(config, &variable).await?),
+    }
+}
+
+/// Serves until a signal comes. Sandboxes stay, for the next life of the gateway.
 async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> {
+    // Before anybody can know that the program runs: an uncaught signal would end it at once.
+    let signals = Signals::catch()?;
+    let runtime = start(config).await?;
+    serve_over(config, identity, runtime, signals).await
+}
+
+async fn serve_over(
+    config: &Config,
+    identity: Identity,
+    runtime: Arc<dyn Runtime>,
+    signals: Signals,
+) -> Result<(), ProgramError> {
     let journal = Journal::to_standard_error();
-    let runtime: Arc<dyn Runtime> = match config.runtime {
-        RuntimeKind::Embedded => embedded::start(config.installation, &variable).await?,
-        RuntimeKind::Docker => docker::start(config, &variable).await?,
-    };
     let rules = Rules {
         gateway: identity.gateway,
         installation: config.installation,
@@ -130,46 +158,61 @@ async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> 
         max_memory_bytes: config.max_memory_bytes,
         ending_window_ms: ENDING_WINDOW_MS,
     };
+    // Looked at first: a change in between is then seen as one.
+    let stamp = config.credentials.stamp();
     let credentials = config.credentials.load()?;
     let fingerprint = identity.tls.fingerprint();
     let listener = listening::open(&config.listen, identity.tls).await?;
-    journal.tell(
-        (system_clock())(),
-        "listening",
-        json!({
-            "at": listener.place(),
-            "gateway": identity.gateway,
-            "fingerprint": matches!(listener, Listener::Tls(..)).then(|| fingerprint.to_string()),
-        }),
-    );
+    let (at, listen) = (listener.place(), listener.listen());
     let surroundings = Surroundings {
         clock: system_clock(),
         journal: journal.clone(),
         place: Place {
             state: Some(config.state.clone()),
-            listen: Some(listener.listen().unwrap_or_else(|| config.listen.clone())),
+            listen: listen.or_else(|| Some(config.listen.clone())),
         },
     };
     let gateway = Gateway::new(rules, credentials, runtime, surroundings)?;
-    let at = listener.place();
+    gateway.adopt().await;
+    let is_tls = matches!(listener, Listener::Tls(..));
+    let facts = json!({
+        "at": at,
+        "gateway": identity.gateway,
+        "fingerprint": is_tls.then(|| fingerprint.to_string()),
+    });
+    journal.tell((system_clock())(), "listening", facts);
+    let Signals { stop, hangup } = signals;
     tokio::select! {
         source = gateway.serve(listener) => Err(ProgramError::Listen { at, source }),
-        () = secrets::follow(&config.credentials, &gateway, &journal) => Ok(()),
-        ended = told_to_stop() => ended,
+        () = secrets::follow((&config.credentials, stamp), hangup, &gateway, &journal) => Ok(()),
+        () = told_to_stop(stop) => Ok(()),
     }
 }
 
-async fn told_to_stop() -> Result<(), ProgramError> {
-    let catch = |kind| signal(kind).map_err(ProgramError::EventLoop);
-    let (mut terminate, mut interrupt) = (
-        catch(SignalKind::terminate())?,
-        catch(SignalKind::interrupt())?,
-    );
+/// The signals that mean something to the program.
+struct Signals {
+    stop: [Signal; 2],
+    hangup: Signal,
+}
+
+impl Signals {
+    fn catch() -> Result<Self, ProgramError> {
+        let catch = |kind| signal(kind).map_err(ProgramError::EventLoop);
+        Ok(Self {
+            stop: [
+                catch(SignalKind::terminate())?,
+                catch(SignalKind::interrupt())?,
+            ],
+            hangup: catch(SignalKind::hangup())?,
+        })
+    }
+}
+
+async fn told_to_stop([mut terminate, mut interrupt]: [Signal; 2]) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    Ok(())
 }
 
 fn from_runtime(name: &'static str, error: RuntimeError) -> ProgramError {

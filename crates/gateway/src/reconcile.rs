@@ -8,7 +8,7 @@ use std::time::Duration;
 use glovebox_protocol::ids::SandboxId;
 use glovebox_runtime::{Sandbox, SandboxState};
 use serde_json::json;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{MissedTickBehavior, timeout};
 
 use crate::budget;
 use crate::error::chain;
@@ -18,6 +18,9 @@ use crate::table::{Entry, Phase};
 
 /// How often the table is looked through. The runtime itself ends sandboxes at their limit.
 const EVERY: Duration = Duration::from_secs(2);
+
+/// How long the runtime may take to list its sandboxes; then it is asked anew.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Looks again and again, as long as there is a gateway.
 pub(crate) async fn keep(shared: Weak<Shared>) {
@@ -47,8 +50,11 @@ pub(crate) async fn look(shared: &Arc<Shared>) -> Result<(), String> {
     let before = shared.table.page(None, usize::MAX, |id, entry| {
         (id, matches!(entry.phase, Phase::Running))
     });
-    let listed = shared.runtime.list().await;
-    let listed = listed.map_err(|error| chain("asking the runtime for its sandboxes", &error))?;
+    let doing = "asking the runtime for its sandboxes";
+    let listed = match timeout(PATIENCE, shared.runtime.list()).await {
+        Ok(listed) => listed.map_err(|error| chain(doing, &error))?,
+        Err(elapsed) => return Err(chain(doing, &elapsed)),
+    };
     let listed: HashMap<SandboxId, Sandbox> = listed.into_iter().map(|one| (one.id, one)).collect();
     if !shared.is_adopted() {
         adopt(shared, listed.values());

@@ -3,30 +3,28 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 
-use crate::config::CredentialSource;
+use crate::config::{CredentialSource, Stamp};
 use crate::error::chain;
 use crate::{Gateway, Journal, system_clock};
 
 /// How often the file is looked at.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Loads the credentials anew whenever the file changes, or SIGHUP comes. A file that cannot be
+/// Loads the credentials anew whenever the file is another than `stamp` says, or SIGHUP comes. A file that cannot be
 /// used changes nothing, and is told once.
-pub(super) async fn follow(source: &CredentialSource, gateway: &Gateway, journal: &Journal) {
-    let mut stamp = source.stamp();
+pub(super) async fn follow(
+    (source, mut stamp): (&CredentialSource, Option<Stamp>),
+    mut hangup: Signal,
+    gateway: &Gateway,
+    journal: &Journal,
+) {
     let mut tick = tokio::time::interval(EVERY);
-    let mut hangup = signal(SignalKind::hangup()).ok();
     loop {
         let is_told = tokio::select! {
             _ = tick.tick() => false,
-            Some(()) = async {
-                match &mut hangup {
-                    Some(hangup) => hangup.recv().await,
-                    None => None,
-                }
-            } => true,
+            Some(()) = hangup.recv() => true,
         };
         let present = source.stamp();
         if present == stamp && !is_told {

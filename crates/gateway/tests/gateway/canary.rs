@@ -12,7 +12,8 @@ use glovebox_protocol::gateway::{CanaryPlan, Expected, Reach, Verdict};
 use glovebox_protocol::ids::SandboxId;
 use glovebox_runtime::{AgentConnector, FakeRuntime};
 
-use crate::rig::{Rig, Wire, now_ms};
+use crate::rig::{Rig, now_ms};
+use crate::wire::Wire;
 
 pub(crate) async fn plan(rig: &Rig, wire: &mut Wire) -> CanaryPlan {
     rig.ask(wire, "POST", "/v1/canary", b"").await.document()

@@ -3,7 +3,8 @@
 use glovebox_protocol::sign::{Credential, Credentials, Nonce};
 use hyper::StatusCode;
 
-use crate::rig::{Answer, Pairs, Rig};
+use crate::rig::Rig;
+use crate::wire::{Answer, Pairs};
 
 /// Numbers that are the same in every run.
 struct Dice(u64);

@@ -1,10 +1,12 @@
 //! Clients that mean no good, while somebody with a credential is served.
 
 use hyper::StatusCode;
+use proptest::strategy::{Strategy as _, ValueTree as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::rig::{Rig, Wire};
+use crate::rig::Rig;
+use crate::wire::Wire;
 
 /// What is answered to raw bytes, until the gateway closes or has said all.
 async fn say(rig: &Rig, bytes: &[u8]) -> String {
@@ -138,4 +140,36 @@ async fn a_body_that_breaks_off_has_no_effect() {
         rig.ask_agent(&mut wire, of, stat, b"").await.code(),
         "not_found"
     );
+}
+
+/// Any bytes at all, and bytes that look like requests: nothing is made, and the next one is served.
+#[tokio::test]
+async fn no_bytes_bring_the_gateway_down() {
+    let rig = Rig::start().await;
+    let runner = proptest::test_runner::TestRng::deterministic_rng(
+        proptest::test_runner::RngAlgorithm::ChaCha,
+    );
+    let config = proptest::test_runner::Config::default();
+    let mut runner = proptest::test_runner::TestRunner::new_with_rng(config, runner);
+    let word = "[ -~]{0,40}|\\PC{0,8}|GET|/v1/sandboxes|HTTP/1\\.[01]|content-length: ?[0-9]{0,20}";
+    let end = "\r\n|\n|\r| |:|\r\n\r\n|\u{0}";
+    let requests = proptest::collection::vec((word, end), 0..40);
+    for _ in 0..glovebox_testkit::count(300, 20_000) {
+        let parts = requests.new_tree(&mut runner).unwrap().current();
+        let bytes: String = parts.into_iter().map(|(word, end)| word + &end).collect();
+        let mut stream = rig.tls().await;
+        // A gateway that has heard enough closes while more is coming.
+        let _ = stream.write_all(bytes.as_bytes()).await;
+        let _ = stream.shutdown().await;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8_lossy(&answer);
+        let is_healthz = bytes.contains("/healthz");
+        assert!(
+            is_healthz || !answer.contains("HTTP/1.1 2"),
+            "{bytes:?}: {answer}"
+        );
+    }
+    assert!(rig.runtime.list().await.unwrap().is_empty());
+    is_served(&rig, &mut rig.wire().await).await;
 }

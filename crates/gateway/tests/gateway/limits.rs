@@ -11,7 +11,8 @@ use glovebox_runtime::{
 };
 use hyper::StatusCode;
 
-use crate::rig::{Rig, Wire, fake, now_ms};
+use crate::rig::{Rig, fake, now_ms};
+use crate::wire::Wire;
 
 /// A runtime that does not end in making, or is not there at all.
 struct Difficult {

@@ -4,10 +4,13 @@
 
 mod basics;
 mod canary;
+mod documents;
 mod forged;
 mod hostile;
 mod lies;
 mod limits;
+mod program;
 mod relay;
 mod rig;
 mod sealed;
+mod wire;

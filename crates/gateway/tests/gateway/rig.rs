@@ -5,35 +5,23 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
+use crate::wire::{Answer, Pairs, Sender, Wire};
 use glovebox_gateway::config::{Listen, Transport};
 use glovebox_gateway::{
     Gateway, Journal, Listener, NewIdentity, Place, Rules, Surroundings, TlsIdentity,
 };
 use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::class::ResourceClass;
-use glovebox_protocol::error::ErrorBody;
 use glovebox_protocol::gateway::{CreateSandbox, SandboxView};
 use glovebox_protocol::ids::{GatewayId, InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
-use glovebox_protocol::sign::{
-    BodyDigest, Credential, Credentials, Envelope, Epoch, Nonce, SignedHeaders, SigningKey,
-};
+use glovebox_protocol::sign::{Credential, Credentials, Epoch, SigningKey};
 use glovebox_runtime::{FakeRuntime, Runtime};
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{HeaderMap, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
 use rustls::pki_types::{CertificateDer, ServerName};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-
-/// Headers as name and value.
-pub(crate) type Pairs = Vec<(&'static str, String)>;
 
 /// A gateway with everything around it.
 pub(crate) struct Rig {
@@ -51,16 +39,6 @@ pub(crate) struct Rig {
     certificate: Vec<u8>,
     serving: tokio::task::AbortHandle,
 }
-
-/// What a gateway answered.
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-/// One connection to a gateway.
-pub(crate) struct Wire(SendRequest<Full<Bytes>>);
 
 impl Drop for Rig {
     fn drop(&mut self) {
@@ -124,7 +102,8 @@ impl Rig {
         let serving = tokio::spawn(async move {
             serving.serve(Listener::Tls(listener, tls)).await;
         });
-        let rig = Self {
+        gateway.adopt().await;
+        Self {
             gateway,
             runtime,
             address,
@@ -136,16 +115,6 @@ impl Rig {
             told,
             certificate,
             serving: serving.abort_handle(),
-        };
-        rig.until_adopted().await;
-        rig
-    }
-
-    /// Waits until the gateway has looked at what was there before it.
-    async fn until_adopted(&self) {
-        let mut wire = self.wire().await;
-        while self.get(&mut wire, "/v1/sandboxes").await.status != StatusCode::OK {
-            tokio::task::yield_now().await;
         }
     }
 
@@ -169,56 +138,34 @@ impl Rig {
     }
 
     pub(crate) async fn wire(&self) -> Wire {
-        let (sender, connection) = handshake(TokioIo::new(self.tls().await)).await.unwrap();
-        tokio::spawn(connection);
-        Wire(sender)
+        Wire::over(self.tls().await).await
+    }
+
+    /// Whoever signs for this gateway.
+    pub(crate) fn sender(&self) -> Sender {
+        Sender {
+            installation: self.rules.installation,
+            gateway: self.rules.gateway,
+            epoch: self.gateway.epoch(),
+            credential: self.credential.clone(),
+            ahead_ms: self.signs_ahead_ms,
+        }
     }
 
     /// The headers that a request to the gateway is signed with.
     pub(crate) fn outer(&self, method: &str, target: &str, body: &[u8]) -> Pairs {
-        let audience = self.rules.gateway.to_string();
-        let mut envelope = envelope(&audience, method, target, body);
-        envelope.installation = self.rules.installation;
-        envelope.epoch = self.gateway.epoch();
-        envelope.key = self.credential.id();
-        envelope.unix_ms += self.signs_ahead_ms;
-        let headers = SignedHeaders {
-            key: envelope.key,
-            epoch: envelope.epoch,
-            unix_ms: envelope.unix_ms,
-            nonce: envelope.nonce,
-            body: envelope.body,
-            signature: self.credential.sign(&envelope),
-        };
-        headers.to_pairs().to_vec()
+        self.sender().outer(method, target, body)
     }
 
-    /// The headers that a request to an agent is signed with by `key`, but for the body's hash,
-    /// which both signatures share.
+    /// The headers that a request to an agent is signed with by `key`; see [`Sender::inner`].
     pub(crate) fn inner(
         &self,
         key: &SigningKey,
-        (sandbox, epoch): (SandboxId, Epoch),
-        (method, target): (&str, &str),
+        of: (SandboxId, Epoch),
+        route: (&str, &str),
         body: &[u8],
     ) -> Pairs {
-        let audience = sandbox.to_string();
-        let mut envelope = envelope(&audience, method, target, body);
-        envelope.installation = self.rules.installation;
-        envelope.epoch = epoch;
-        envelope.key = key.id();
-        let headers = SignedHeaders {
-            key: envelope.key,
-            epoch,
-            unix_ms: envelope.unix_ms,
-            nonce: envelope.nonce,
-            body: envelope.body,
-            signature: key.sign(&envelope),
-        };
-        let pairs = headers.to_pairs().into_iter();
-        pairs
-            .filter(|(name, _)| *name != "x-glovebox-content-sha256")
-            .collect()
+        self.sender().inner(key, of, route, body)
     }
 
     /// A signed request of the gateway's own.
@@ -281,88 +228,5 @@ impl Rig {
         let asked = self.create_request();
         let view: SandboxView = self.create(wire, &asked).await.document();
         (view.id, view.agent_epoch.unwrap())
-    }
-}
-
-/// A request from now, for nobody yet.
-fn envelope<'a>(audience: &'a str, method: &'a str, target: &'a str, body: &[u8]) -> Envelope<'a> {
-    Envelope {
-        installation: InstallationId::new(),
-        audience,
-        epoch: Epoch::random().unwrap(),
-        method,
-        path_and_query: target,
-        content_length: body.len() as u64,
-        body: BodyDigest::of(body),
-        unix_ms: now_ms(),
-        nonce: Nonce::random().unwrap(),
-        key: "0000000000000000".parse().unwrap(),
-    }
-}
-
-impl Wire {
-    /// Whether another request can be sent on it.
-    pub(crate) fn is_open(&self) -> bool {
-        !self.0.is_closed()
-    }
-
-    /// Sends a request and waits for the whole answer; the connection's failure is the error.
-    pub(crate) async fn send(
-        &mut self,
-        method: &str,
-        target: &str,
-        pairs: &[(&'static str, String)],
-        body: &[u8],
-    ) -> hyper::Result<Answer> {
-        let response = self.begin(method, target, pairs, body).await?;
-        let (parts, body) = response.into_parts();
-        Ok(Answer {
-            status: parts.status,
-            headers: parts.headers,
-            body: body.collect().await?.to_bytes(),
-        })
-    }
-
-    /// Sends a request and waits for the head of its answer.
-    pub(crate) async fn begin(
-        &mut self,
-        method: &str,
-        target: &str,
-        pairs: &[(&'static str, String)],
-        body: &[u8],
-    ) -> hyper::Result<Response<Incoming>> {
-        let mut request = Request::builder().method(method).uri(target);
-        request = request.header("host", "gateway");
-        for (name, value) in pairs {
-            request = request.header(*name, value);
-        }
-        let body = Full::new(Bytes::copy_from_slice(body));
-        self.0.ready().await?;
-        self.0.send_request(request.body(body).unwrap()).await
-    }
-}
-
-impl Answer {
-    pub(crate) fn document<T: DeserializeOwned>(&self) -> T {
-        let text = String::from_utf8_lossy(&self.body);
-        assert_eq!(self.status, StatusCode::OK, "{text}");
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {text}"))
-    }
-
-    /// The code of an error, as it stands in the answer.
-    pub(crate) fn code(&self) -> String {
-        let error = self.error();
-        let code = serde_json::to_value(error.code).unwrap();
-        code.as_str().unwrap().to_owned()
-    }
-
-    pub(crate) fn error(&self) -> ErrorBody {
-        let text = String::from_utf8_lossy(&self.body);
-        assert_ne!(self.status, StatusCode::OK, "{text}");
-        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {text}"))
-    }
-
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 }

@@ -21,7 +21,8 @@ async fn sealed() -> Rig {
     rig
 }
 
-async fn sealed_with_runtime() -> (Rig, Arc<EmbeddedRuntime>) {
+/// What an embedded runtime of these tests needs to know.
+pub(crate) fn options() -> Options {
     let folder = programs().unwrap();
     let data = test_data().unwrap();
     let setup = Setup {
@@ -32,23 +33,27 @@ async fn sealed_with_runtime() -> (Rig, Arc<EmbeddedRuntime>) {
         lock: LOCK.into(),
     };
     let trees = setup.ensure(&mut Silent).unwrap();
-    let installation = InstallationId::new();
     let user = rustix::process::geteuid();
     let run = if user.is_root() {
         PathBuf::from("/run/glovebox-test")
     } else {
         PathBuf::from(format!("/tmp/glovebox-test-{}", user.as_raw()))
     };
-    let options = Options {
+    Options {
         launcher: folder.join("glovebox-launcher"),
         data,
         run,
         layers: trees.layers,
-        installation,
+        installation: InstallationId::new(),
         root_range_start: DEFAULT_ROOT_RANGE_START,
         accept_weaker: Vec::new(),
         afterwards: Afterwards::TheyEnd,
-    };
+    }
+}
+
+async fn sealed_with_runtime() -> (Rig, Arc<EmbeddedRuntime>) {
+    let options = options();
+    let installation = options.installation;
     let runtime = Arc::new(EmbeddedRuntime::start(options).await.unwrap());
     let rig = Rig::over(runtime.clone(), |rules| rules.installation = installation).await;
     (rig, runtime)
