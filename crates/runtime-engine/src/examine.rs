@@ -8,6 +8,16 @@ use crate::driver::Inner;
 use crate::engine::EngineError;
 use crate::image;
 
+/// The ids of all checks, in order. The last one comes once for each image.
+pub const CHECKS: [&str; 6] = [
+    "engine.version",
+    "engine.cgroups",
+    "engine.limits",
+    "engine.seccomp",
+    "engine.user_namespaces",
+    "engine.image",
+];
+
 impl Inner {
     pub(crate) async fn examine(&self, images: &[String]) -> Result<Examined, RuntimeError> {
         let info = self.engine.info().await;

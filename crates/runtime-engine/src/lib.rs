@@ -21,3 +21,4 @@ mod owner;
 mod table;
 
 pub use driver::{EngineRuntime, Options};
+pub use examine::CHECKS;

@@ -12,6 +12,7 @@ fn every_check_stands_in_the_guide_and_the_other_way_round() {
     let checks: Vec<_> = glovebox_gateway::preflight::CHECKS
         .into_iter()
         .chain(glovebox_runtime_embedded::CHECKS)
+        .chain(glovebox_runtime_engine::CHECKS)
         .collect();
     assert_eq!(listed, checks);
 }
