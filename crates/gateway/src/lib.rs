@@ -33,11 +33,12 @@ mod strict;
 mod table;
 mod tls;
 
+pub use glovebox_client::Fingerprint;
 pub use images::{AllowedImages, InvalidImage};
 pub use journal::Journal;
 pub use serve::Listener;
 pub use state::{Clock, Place, Rules, Surroundings};
-pub use tls::{Fingerprint, NewIdentity, TlsError, TlsIdentity};
+pub use tls::{NewIdentity, TlsError, TlsIdentity};
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -1,9 +1,8 @@
 //! The gateway's own key and certificate, by whose fingerprint servers know it.
 
-use std::fmt;
 use std::sync::Arc;
 
-use ring::digest::{SHA256, digest};
+use glovebox_client::Fingerprint;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::version::TLS13;
 use tokio_rustls::TlsAcceptor;
@@ -17,10 +16,6 @@ pub struct TlsIdentity {
     config: Arc<rustls::ServerConfig>,
     fingerprint: Fingerprint,
 }
-
-/// The SHA-256 of a certificate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint([u8; 32]);
 
 /// A key or certificate cannot be made or used.
 #[derive(Debug, thiserror::Error)]
@@ -92,21 +87,5 @@ impl TlsIdentity {
 
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.config))
-    }
-}
-
-impl Fingerprint {
-    /// Of a certificate in its binary form.
-    #[must_use]
-    pub fn of(certificate: &[u8]) -> Self {
-        let mut bytes = [0; 32];
-        bytes.copy_from_slice(digest(&SHA256, certificate).as_ref());
-        Self(bytes)
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }

@@ -24,21 +24,7 @@ pub(super) async fn start(
     let find = |name: &str| find(name);
     let launcher = find("glovebox-launcher")?;
     let programs = Programs::found(find)?;
-    let is_root = rustix::process::geteuid().is_root();
-    let folder = |name: &'static str, usual: &str| {
-        let given = read(name).filter(|value| !value.is_empty());
-        match given {
-            Some(given) => Ok(PathBuf::from(given)),
-            None if is_root => Ok(PathBuf::from(usual)),
-            None => Err(fault(
-                name,
-                "is not set",
-                "name a folder of the gateway's own",
-            )),
-        }
-    };
-    let data = folder("GLOVEBOX_DATA", "/var/lib/glovebox")?;
-    let run = folder("GLOVEBOX_RUN", "/run/glovebox-gateway")?;
+    let (data, run) = folders(read)?;
     let accept_weaker = accepted(read)?;
     let search = read("PATH").unwrap_or_default();
     let setup = Setup {
@@ -67,6 +53,34 @@ pub(super) async fn start(
     let runtime = EmbeddedRuntime::start(options).await;
     let runtime = runtime.map_err(|error| from_runtime(NAME, error))?;
     Ok(Arc::new(runtime))
+}
+
+/// Where the root tree and the sockets are: as told, else where the command `glovebox` has them.
+/// Sockets of a gateway lie apart, as its launcher outlives it.
+fn folders(read: &dyn Fn(&str) -> Option<OsString>) -> Result<(PathBuf, PathBuf), ProgramError> {
+    let given = |name: &str| {
+        let given = read(name).filter(|value| !value.is_empty());
+        given.map(PathBuf::from)
+    };
+    let absolute = |name: &str| given(name).filter(|path| path.is_absolute());
+    let (base_of_data, base_of_run) = if rustix::process::geteuid().is_root() {
+        (Some("/var/lib".into()), Some("/run".into()))
+    } else {
+        let home = || Some(absolute("HOME")?.join(".local/share"));
+        let data = absolute("XDG_DATA_HOME").or_else(home);
+        (data, absolute("XDG_RUNTIME_DIR"))
+    };
+    let choose = |name: &'static str, base: Option<PathBuf>, below: &str| {
+        let usual = || base.map(|base| base.join(below));
+        given(name).or_else(usual).ok_or_else(|| {
+            let fix = "name a folder that is the gateway's user's alone";
+            fault(name, "is not set, and there is no usual place", fix)
+        })
+    };
+    Ok((
+        choose("GLOVEBOX_DATA", base_of_data, "glovebox")?,
+        choose("GLOVEBOX_RUN", base_of_run, "glovebox-gateway")?,
+    ))
 }
 
 /// `GATEWAY_ACCEPT_WEAKER`: protections whose lack is accepted by name.
