@@ -10,6 +10,7 @@
 pub mod attacks;
 pub mod batch;
 pub mod checks;
+pub mod containers;
 pub mod control;
 pub mod expect;
 mod expectations;

@@ -5,9 +5,11 @@
 //! sandbox is made.
 
 pub mod escape;
+mod gateway;
 mod host;
 mod paths;
 
+pub use gateway::GatewayRuntime;
 pub use host::HostSnapshot;
 pub use paths::{
     cargo_target, program, programs, repository, test_data, toolbox_libraries, toolbox_python,

@@ -12,7 +12,7 @@ use glovebox_protocol::ids::InstallationId;
 use glovebox_runtime::{Capability, RuntimeError};
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
 use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options};
-use glovebox_testkit::escape::{Lab, Red, report};
+use glovebox_testkit::escape::{Lab, Red, posture, report};
 use glovebox_testkit::{program, test_data};
 use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
@@ -62,16 +62,7 @@ impl Embedded {
     /// The headings of the posture document that hold on this machine.
     pub(crate) fn headings(&self) -> Vec<&'static str> {
         let facts = self.runtime.facts();
-        let mut headings = Vec::new();
-        if !facts.two_ids {
-            headings.push("one id");
-        }
-        match facts.cgroup_version {
-            0 => headings.push("no control groups"),
-            2 => headings.push("cgroups version 2"),
-            _ => {}
-        }
-        headings
+        posture::headings(facts.two_ids, facts.cgroup_version)
     }
 
     /// The runtime itself, for what not every runtime has.

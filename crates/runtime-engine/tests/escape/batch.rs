@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use anyhow::Result;
 use glovebox_testkit::escape::Lab;
 use glovebox_testkit::escape::batch::{self, Position};
+use glovebox_testkit::escape::containers::{differences, probe_of};
 use glovebox_testkit::escape::lab::PYTHON;
 
-use crate::lab::{differences, found, holds, probe_of};
+use crate::lab::{found, holds};
 
 async fn hold(position: Position) -> Result<()> {
     holds(async |lab| batch::run(lab, position).await).await

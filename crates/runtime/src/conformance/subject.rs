@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use glovebox_client::{AgentClient, Execution, Identity};
+use glovebox_client::{AgentClient, Execution, GatewayClient, Identity};
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::event::{Ended, EventBody};
 use glovebox_protocol::file::FileName;
@@ -28,6 +28,7 @@ pub struct Subject {
     pub key: Arc<SigningKey>,
     pub start: Start,
     python: Argument,
+    gateway: Option<GatewayClient>,
     finish: Option<Finish>,
 }
 
@@ -40,6 +41,7 @@ impl Subject {
             key: Arc::new(SigningKey::generate().unwrap()),
             start: Start::Fresh,
             python: python.into(),
+            gateway: None,
             finish: None,
         }
     }
@@ -48,6 +50,14 @@ impl Subject {
     #[must_use]
     pub const fn starting(mut self, start: Start) -> Self {
         self.start = start;
+        self
+    }
+
+    /// Says that agents are reached through this gateway, and the one key that they obey.
+    #[must_use]
+    pub fn through(mut self, gateway: GatewayClient, key: Arc<SigningKey>) -> Self {
+        self.gateway = Some(gateway);
+        self.key = key;
         self
     }
 
@@ -124,17 +134,42 @@ impl Subject {
     }
 
     pub fn client(&self, sandbox: SandboxId, key: Arc<SigningKey>) -> AgentClient {
-        AgentClient::new(
-            Identity {
-                key,
-                installation: self.installation,
-                sandbox,
-            },
-            AgentConnector {
-                runtime: Arc::clone(&self.runtime),
-                sandbox,
-            },
-        )
+        let identity = self.identity(sandbox, key);
+        match &self.gateway {
+            Some(gateway) => gateway.agent(identity, None),
+            None => AgentClient::new(identity, self.connector(sandbox)),
+        }
+    }
+
+    /// A client that signs for `meant` and is connected to `reached`, as a lying relay would be.
+    /// Through a gateway there is none: its signature names the sandbox once more, and who lies
+    /// about that is played by the gateway's own tests.
+    #[expect(
+        clippy::print_stderr,
+        reason = "it is what the person who runs the tests reads"
+    )]
+    pub fn crossed(&self, meant: SandboxId, reached: SandboxId) -> Option<AgentClient> {
+        if self.gateway.is_some() {
+            eprintln!("a client of a gateway cannot cross sandboxes: not checked");
+            return None;
+        }
+        let identity = self.identity(meant, Arc::clone(&self.key));
+        Some(AgentClient::new(identity, self.connector(reached)))
+    }
+
+    const fn identity(&self, sandbox: SandboxId, key: Arc<SigningKey>) -> Identity {
+        Identity {
+            key,
+            installation: self.installation,
+            sandbox,
+        }
+    }
+
+    fn connector(&self, sandbox: SandboxId) -> AgentConnector {
+        AgentConnector {
+            runtime: Arc::clone(&self.runtime),
+            sandbox,
+        }
     }
 }
 

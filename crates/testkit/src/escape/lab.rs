@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
-use glovebox_client::{AgentClient, ByteStream, Identity};
+use glovebox_client::{AgentClient, ByteStream, GatewayClient, Identity};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{ExecutionId, InstallationId, SandboxId};
 use glovebox_protocol::kernel::{Execute, StartKernel};
@@ -34,6 +34,7 @@ pub struct Lab {
     landlock_abi: u32,
     start: Start,
     trust_domain: String,
+    gateway: Option<GatewayClient>,
 }
 
 impl Lab {
@@ -60,6 +61,7 @@ impl Lab {
             landlock_abi: 0,
             start: Start::Fresh,
             trust_domain: "escape suite".into(),
+            gateway: None,
         }
     }
 
@@ -67,6 +69,13 @@ impl Lab {
     #[must_use]
     pub const fn with_landlock(mut self, abi: u32) -> Self {
         self.landlock_abi = abi;
+        self
+    }
+
+    /// Says that agents are reached through this gateway.
+    #[must_use]
+    pub fn through(mut self, gateway: GatewayClient) -> Self {
+        self.gateway = Some(gateway);
         self
     }
 
@@ -173,6 +182,9 @@ impl Lab {
             installation: self.installation,
             sandbox,
         };
+        if let Some(gateway) = &self.gateway {
+            return gateway.agent(identity, None);
+        }
         let runtime = Arc::clone(&self.runtime);
         AgentClient::new(identity, move || {
             let runtime = Arc::clone(&runtime);

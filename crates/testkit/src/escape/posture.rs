@@ -285,6 +285,21 @@ fn cgroups(posture: &mut Value) -> Result<()> {
     Ok(())
 }
 
+/// The headings of the document that hold on a machine with so many ids and these control groups.
+#[must_use]
+pub fn headings(two_ids: bool, cgroup_version: u8) -> Vec<&'static str> {
+    let mut headings = Vec::new();
+    if !two_ids {
+        headings.push("one id");
+    }
+    match cgroup_version {
+        0 => headings.push("no control groups"),
+        2 => headings.push("cgroups version 2"),
+        _ => {}
+    }
+    headings
+}
+
 /// Holds a posture against the document: `common`, then what stands under each of `headings`.
 ///
 /// # Errors
