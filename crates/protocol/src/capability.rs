@@ -26,11 +26,32 @@ pub enum Capability {
     KeepsWorkspace,
     /// Ending one execution leaves other executions of the sandbox running.
     EndsSingleExecution,
+    /// An execution whose stream is cut because the gateway ended goes on, and can be looked up by
+    /// its id. Without this it is ended, and is looked up as that.
+    KeepsExecutions,
     /// A kernel can be a copy of a process that has the libraries loaded already; see
     /// [`Start::Template`](crate::agent_config::Start::Template).
     TemplateStart,
     /// A second kernel stands between the code and the host's.
     SecondKernel,
+}
+
+impl Capability {
+    /// All that there are, in a fixed order.
+    pub const ALL: [Self; 12] = [
+        Self::MemoryLimit,
+        Self::CpuLimit,
+        Self::ProcessLimit,
+        Self::WorkspaceBytes,
+        Self::WorkspaceInodes,
+        Self::NoNetwork,
+        Self::SeparateIds,
+        Self::KeepsWorkspace,
+        Self::EndsSingleExecution,
+        Self::KeepsExecutions,
+        Self::TemplateStart,
+        Self::SecondKernel,
+    ];
 }
 
 /// The capabilities of one runtime.

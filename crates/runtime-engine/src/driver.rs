@@ -196,6 +196,7 @@ impl Runtime for EngineRuntime {
                 C::WorkspaceBytes,
                 C::WorkspaceInodes,
                 C::NoNetwork,
+                C::KeepsExecutions,
             ]
             .into_iter()
             .collect(),

@@ -1,25 +1,33 @@
 //! A gateway that is killed in the middle of its work: sandboxes stay, the next one takes them
 //! over, and who was asking is told so in a way that says "again".
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
 
+#[path = "../../../runtime-engine/tests/support/mod.rs"]
+mod engine;
 mod process;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use glovebox_client::{AgentClient, ClientError};
-use glovebox_protocol::event::EventBody;
+use glovebox_protocol::capability::Capability;
+use glovebox_protocol::error::ErrorCode;
+use glovebox_protocol::event::{Ended, EventBody, Outcome};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::gateway::SandboxState;
 use glovebox_protocol::ids::{ExecutionId, SandboxId};
 use glovebox_protocol::kernel::Execute;
-use glovebox_protocol::process::{Argument, StartProcess, Stdin};
+use glovebox_protocol::process::{Argument, ExecutionState, StartProcess, Stdin};
 use glovebox_protocol::sign::BodyDigest;
 use glovebox_runtime::conformance::Ran;
 use tokio::io::AsyncWriteExt as _;
 
-use process::Stage;
+use process::{Kind, Stage};
 
 /// How long a machine may take to what is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -57,19 +65,58 @@ fn says_that_the_way_is_cut(error: &ClientError) {
     assert!(is_cut, "{error:?}");
 }
 
-#[tokio::test]
-async fn a_gateway_that_is_killed_during_an_execute_loses_no_sandbox() {
-    let mut stage = Stage::start().await;
+macro_rules! on_both {
+    ($($name:ident,)*) => {
+        mod embedded {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(super::Kind::Embedded).await;
+            })*
+        }
+        mod docker {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name(super::Kind::Docker).await;
+            })*
+        }
+    };
+}
+
+on_both! {
+    a_gateway_that_is_killed_during_an_execute_loses_no_sandbox,
+    a_gateway_that_is_killed_during_an_upload_leaves_the_old_file_or_none,
+    a_gateway_that_is_killed_during_creates_makes_each_sandbox_once_or_not_at_all,
+}
+
+/// Says that it has begun, waits for a file, and leaves another: once, however often it is asked.
+const PATIENT: &str = "import os, time\n\
+    open('begun', 'a').write('x')\n\
+    print('begun', flush=True)\n\
+    while not os.path.exists('go'): time.sleep(0.05)\n\
+    open('done', 'a').write('x')";
+
+/// How an execution stands, when it has ended.
+async fn ended(client: &AgentClient, execution: ExecutionId) -> Ended {
+    let looking = async {
+        let mut look = tokio::time::interval(Duration::from_millis(50));
+        loop {
+            look.tick().await;
+            if let ExecutionState::Ended { ended } = client.execution(execution).await.unwrap() {
+                return ended;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.unwrap()
+}
+
+async fn a_gateway_that_is_killed_during_an_execute_loses_no_sandbox(kind: Kind) {
+    let mut stage = Stage::start(kind).await;
     let id = SandboxId::new();
     stage.gateway().create(&stage.wanted(id)).await.unwrap();
     let client = stage.agent(id);
     assert_eq!(execute(&client, "x = 41; print(x)").await, "41\n");
-    let mut running = client
-        .run(&script(
-            "import time; print('begun', flush=True); time.sleep(50)",
-        ))
-        .await
-        .unwrap();
+    let start = script(PATIENT);
+    let mut running = client.run(&start).await.unwrap();
     while !matches!(running.next().await.unwrap(), Some(EventBody::Stdout(_))) {}
 
     stage.kill();
@@ -83,19 +130,41 @@ async fn a_gateway_that_is_killed_during_an_execute_loses_no_sandbox() {
     let refused = client.status().await.unwrap_err();
     says_that_the_way_is_cut(&refused);
 
-    stage.restart().await;
+    stage.restart();
     let view = stage.gateway().sandbox(id).await.unwrap();
     assert_eq!(view.state, SandboxState::Running);
     // The client of before goes on: it learns by itself that the gateway is in another life.
     assert_eq!(execute(&client, "print(x + 1)").await, "42\n");
+    let go = FileName::from_bytes(b"go").unwrap();
+    client.put_bytes(&go, bytes::Bytes::new()).await.unwrap();
+    let ended = ended(&client, start.execution).await;
+    let content = async |name: &str| {
+        let name = FileName::from_bytes(name).unwrap();
+        client.get_bytes(&name, 1024).await.ok()
+    };
+    assert_eq!(content("begun").await.as_deref(), Some(&b"x"[..]));
+    let capabilities = stage.gateway().info().await.unwrap().capabilities;
+    if capabilities.has(Capability::KeepsExecutions) {
+        assert_eq!(ended.outcome, Outcome::Exited { code: 0 }, "{ended:?}");
+        assert_eq!(content("done").await.as_deref(), Some(&b"x"[..]));
+        // Its id is used: the same request again runs nothing.
+        let again = client.run(&start).await.map(drop).unwrap_err();
+        assert_eq!(again.code(), Some(ErrorCode::Conflict), "{again:?}");
+        assert_eq!(content("begun").await.as_deref(), Some(&b"x"[..]));
+    } else {
+        assert_ne!(ended.outcome, Outcome::Exited { code: 0 }, "{ended:?}");
+        assert_eq!(content("done").await, None);
+    }
     let list = stage.gateway().sandboxes(None).await.unwrap();
     assert_eq!(list.items.len(), 1);
+    if stage.kind == Kind::Docker {
+        assert_eq!(stage.containers(), 1);
+    }
     stage.finish().await;
 }
 
-#[tokio::test]
-async fn a_gateway_that_is_killed_during_an_upload_leaves_the_old_file_or_none() {
-    let mut stage = Stage::start().await;
+async fn a_gateway_that_is_killed_during_an_upload_leaves_the_old_file_or_none(kind: Kind) {
+    let mut stage = Stage::start(kind).await;
     let id = SandboxId::new();
     stage.gateway().create(&stage.wanted(id)).await.unwrap();
     let client = stage.agent(id);
@@ -115,20 +184,15 @@ async fn a_gateway_that_is_killed_during_an_upload_leaves_the_old_file_or_none()
     let cut = tokio::time::timeout(PATIENCE, uploading).await.unwrap();
     says_that_the_way_is_cut(&cut.unwrap().unwrap_err());
 
-    stage.restart().await;
+    stage.restart();
     let missing = client.stat(&name).await.unwrap_err();
-    assert_eq!(
-        missing.code(),
-        Some(glovebox_protocol::error::ErrorCode::NotFound),
-        "{missing:?}"
-    );
+    assert_eq!(missing.code(), Some(ErrorCode::NotFound), "{missing:?}");
     client.put_bytes(&name, content.into()).await.unwrap();
     stage.finish().await;
 }
 
-#[tokio::test]
-async fn a_gateway_that_is_killed_during_creates_makes_each_sandbox_once_or_not_at_all() {
-    let mut stage = Stage::start().await;
+async fn a_gateway_that_is_killed_during_creates_makes_each_sandbox_once_or_not_at_all(kind: Kind) {
+    let mut stage = Stage::start(kind).await;
     for round in 0..glovebox_testkit::count(4, 100) {
         let wanted = stage.wanted(SandboxId::new());
         let creating = {
@@ -141,7 +205,7 @@ async fn a_gateway_that_is_killed_during_creates_makes_each_sandbox_once_or_not_
         }
         stage.kill();
         let _ = tokio::time::timeout(PATIENCE, creating).await.unwrap();
-        stage.restart().await;
+        stage.restart();
         // The same words again: there is one, or it is made now.
         let made = stage.gateway().create(&wanted).await.unwrap();
         assert_eq!(made.id, wanted.id);

@@ -1,4 +1,4 @@
-//! A gateway as a process of its own, over the embedded runtime.
+//! A gateway as a process of its own, over a real runtime.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -14,23 +14,34 @@ use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::{Credential, SigningKey};
 
+use crate::engine;
+
 /// How long a sandbox of these tests may be there, in milliseconds.
 const LIFE_MS: i64 = 600_000;
 
+/// Which runtime is behind the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Embedded,
+    Docker,
+}
+
 /// A gateway's process, and what a client of it needs.
 pub(crate) struct Stage {
+    pub(crate) kind: Kind,
     folder: tempfile::TempDir,
     run: PathBuf,
     installation: InstallationId,
     credential: Credential,
-    written: String,
     key: Arc<SigningKey>,
+    command: Command,
     child: Child,
+    _cleaner: engine::Cleaner,
 }
 
 impl Stage {
     /// Starts one, and waits until it listens.
-    pub(crate) async fn start() -> Self {
+    pub(crate) async fn start(kind: Kind) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let user = rustix::process::geteuid();
         let run = if user.is_root() {
@@ -41,15 +52,35 @@ impl Stage {
         let (credential, written) = Credential::generate().unwrap();
         let installation = InstallationId::new();
         let key = Arc::new(SigningKey::generate().unwrap());
-        let child = spawn(folder.path(), &run, installation, &written, &key);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_glovebox-gateway"));
+        command
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("GATEWAY_RUNTIME", kind.name())
+            .env(
+                "GATEWAY_LISTEN",
+                format!("unix:{}", socket(folder.path()).display()),
+            )
+            .env("GATEWAY_CREDENTIALS", written)
+            .env("GATEWAY_AGENT_KEYS", key.public().to_string())
+            .env("GATEWAY_INSTALLATION_ID", installation.to_string())
+            .env("GATEWAY_STATE_DIR", folder.path().join("state"))
+            .env("GLOVEBOX_DATA", glovebox_testkit::test_data().unwrap())
+            .env("GLOVEBOX_RUN", &run)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let child = spawn(&mut command);
         Self {
+            kind,
             folder,
             run,
             installation,
             credential,
-            written,
             key,
+            command,
             child,
+            _cleaner: engine::Cleaner(installation),
         }
     }
 
@@ -96,14 +127,8 @@ impl Stage {
     }
 
     /// Starts it anew.
-    pub(crate) async fn restart(&mut self) {
-        self.child = spawn(
-            self.folder.path(),
-            &self.run,
-            self.installation,
-            &self.written,
-            &self.key,
-        );
+    pub(crate) fn restart(&mut self) {
+        self.child = spawn(&mut self.command);
     }
 
     /// Takes away its sandboxes, ends it, and waits until its launcher has ended too.
@@ -119,7 +144,24 @@ impl Stage {
         );
         stopped.unwrap();
         assert!(self.child.wait().unwrap().success());
-        end_launcher(&folder).await;
+        match self.kind {
+            Kind::Embedded => end_launcher(&folder).await,
+            Kind::Docker => assert!(engine::containers(self.installation).is_empty()),
+        }
+    }
+
+    /// How many containers there are of this installation.
+    pub(crate) fn containers(&self) -> usize {
+        engine::containers(self.installation).len()
+    }
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Docker => "docker",
+        }
     }
 }
 
@@ -159,30 +201,8 @@ fn socket(folder: &Path) -> PathBuf {
     folder.join("state/gateway.sock")
 }
 
-fn spawn(
-    folder: &Path,
-    run: &Path,
-    installation: InstallationId,
-    credential: &str,
-    key: &SigningKey,
-) -> Child {
-    let listen = format!("unix:{}", socket(folder).display());
-    let mut child = Command::new(env!("CARGO_BIN_EXE_glovebox-gateway"))
-        .env_clear()
-        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
-        .env("GATEWAY_RUNTIME", "embedded")
-        .env("GATEWAY_LISTEN", listen)
-        .env("GATEWAY_CREDENTIALS", credential)
-        .env("GATEWAY_AGENT_KEYS", key.public().to_string())
-        .env("GATEWAY_INSTALLATION_ID", installation.to_string())
-        .env("GATEWAY_STATE_DIR", folder.join("state"))
-        .env("GLOVEBOX_DATA", glovebox_testkit::test_data().unwrap())
-        .env("GLOVEBOX_RUN", run)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+fn spawn(command: &mut Command) -> Child {
+    let mut child = command.spawn().unwrap();
     let mut told = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     loop {

@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod capabilities;
 #[path = "../../../runtime-embedded/tests/support/mod.rs"]
 mod embedded;
 #[path = "../../../runtime-engine/tests/support/mod.rs"]
