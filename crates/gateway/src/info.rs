@@ -1,9 +1,15 @@
 //! What a gateway says of itself to those who hold a credential.
 
+use std::time::Duration;
+
 use glovebox_protocol::gateway::{Budget, ImageInfo, Info};
 use glovebox_protocol::sign::KeyId;
+use tokio::time::timeout;
 
 use crate::state::Shared;
+
+/// How long the runtime may take to tell of its images: a gateway says what it is without it too.
+const LOOK_LIMIT: Duration = Duration::from_secs(5);
 
 /// Everything, for a caller that has signed with the credential `yours`.
 pub(crate) async fn info(shared: &Shared, yours: KeyId) -> Info {
@@ -30,8 +36,11 @@ async fn images(shared: &Shared) -> Vec<ImageInfo> {
     }
     let allowed: Vec<String> = shared.rules.images.iter().map(Into::into).collect();
     // That the runtime does not answer is told by preflight.
-    let examined = shared.runtime.examine(&allowed).await.unwrap_or_default();
-    let mut images = examined.images;
+    let looking = timeout(LOOK_LIMIT, shared.runtime.examine(&allowed)).await;
+    let mut images = match looking {
+        Ok(Ok(examined)) => examined.images,
+        Ok(Err(_)) | Err(_) => Vec::new(),
+    };
     for name in allowed {
         let is_there = images.iter().any(|image| {
             image.reference == name || image.reference.starts_with(&format!("{name}:"))

@@ -15,6 +15,7 @@ mod embedded;
 mod engine;
 mod escape;
 mod stage;
+mod trouble;
 
 mod conformance_on_embedded {
     glovebox_runtime::conformance_tests!(crate::stage::Stage::subject(

@@ -14,7 +14,7 @@ use glovebox_protocol::sign::{Credential, Credentials, PublicKey, SigningKey};
 use glovebox_runtime::Runtime;
 use glovebox_runtime::conformance::Subject;
 use glovebox_runtime_embedded::EmbeddedRuntime;
-use glovebox_runtime_engine::EngineRuntime;
+use glovebox_runtime_engine::{EngineRuntime, Options};
 use glovebox_testkit::GatewayRuntime;
 use glovebox_testkit::escape::posture;
 use tokio::net::TcpListener;
@@ -32,6 +32,7 @@ pub(crate) enum Kind {
 pub(crate) struct Stage {
     pub(crate) installation: InstallationId,
     pub(crate) client: GatewayClient,
+    pub(crate) address: GatewayAddress,
     pub(crate) runtime: Arc<GatewayRuntime>,
     /// The version of Landlock that sandboxes are under.
     pub(crate) landlock_abi: u32,
@@ -44,12 +45,17 @@ pub(crate) struct Stage {
 impl Stage {
     /// A gateway whose agents obey `key`.
     pub(crate) async fn start(kind: Kind, key: PublicKey) -> Self {
+        Self::over(behind(kind).await, key).await
+    }
+
+    /// A gateway over this, whose agents obey `key`.
+    pub(crate) async fn over(behind: Behind, key: PublicKey) -> Self {
         let Behind {
             installation,
             runtime,
             headings,
             down,
-        } = behind(kind).await;
+        } = behind;
         let (credential, _) = Credential::generate().unwrap();
         let rules = Rules {
             gateway: GatewayId::new(),
@@ -83,16 +89,17 @@ impl Stage {
             credential,
             installation: Some(installation),
         };
-        let at = GatewayAddress::Https {
+        let address = GatewayAddress::Https {
             host: address.ip().to_string(),
             port: address.port(),
             trust: Trust::pinned(pin),
         };
-        let client = GatewayClient::new(identity, at);
+        let client = GatewayClient::new(identity, address.clone());
         Self {
             installation,
             runtime: Arc::new(GatewayRuntime::of(client.clone()).await.unwrap()),
             client,
+            address,
             landlock_abi: glovebox_box::landlock_abi(),
             headings,
             serving,
@@ -120,7 +127,7 @@ impl Stage {
 }
 
 /// A runtime behind a gateway, and how to take it down.
-struct Behind {
+pub(crate) struct Behind {
     installation: InstallationId,
     runtime: Arc<dyn Runtime>,
     headings: Vec<&'static str>,
@@ -142,16 +149,18 @@ async fn behind(kind: Kind) -> Behind {
                 down: Box::pin(async move { kept.shut_down().await.unwrap() }),
             }
         }
-        Kind::Docker => {
-            let options = engine::options();
-            let installation = options.installation;
-            let cleaner = engine::Cleaner(installation);
-            Behind {
-                installation,
-                runtime: Arc::new(EngineRuntime::start(options).await.unwrap()),
-                headings: Vec::new(),
-                down: Box::pin(async move { drop(cleaner) }),
-            }
-        }
+        Kind::Docker => docker(engine::options()).await,
+    }
+}
+
+/// A Docker runtime with these options.
+pub(crate) async fn docker(options: Options) -> Behind {
+    let installation = options.installation;
+    let cleaner = engine::Cleaner(installation);
+    Behind {
+        installation,
+        runtime: Arc::new(EngineRuntime::start(options).await.unwrap()),
+        headings: Vec::new(),
+        down: Box::pin(async move { drop(cleaner) }),
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod between;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
