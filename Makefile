@@ -71,6 +71,7 @@ test-build:
 	"$(DEBUG)/glovebox" setup --data "$(GLOVEBOX_TEST_DATA)"
 	@scripts/need engine
 	GLOVEBOX_IMAGE_OFFICE=0 scripts/image sandbox "$(DEBUG)"
+	scripts/image gateway "$(DEBUG)"
 
 .PHONY: images
 images: ## Build the images of sandboxes and of the gateway on this machine's Docker engine

@@ -9,6 +9,7 @@
 )]
 
 mod capabilities;
+mod container;
 #[path = "../../../runtime-embedded/tests/support/mod.rs"]
 mod embedded;
 #[path = "../../../runtime-engine/tests/support/mod.rs"]
