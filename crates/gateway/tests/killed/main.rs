@@ -65,27 +65,38 @@ fn says_that_the_way_is_cut(error: &ClientError) {
     assert!(is_cut, "{error:?}");
 }
 
-macro_rules! on_both {
-    ($($name:ident,)*) => {
-        mod embedded {
-            $(#[tokio::test]
-            async fn $name() {
-                super::$name(super::Kind::Embedded).await;
-            })*
-        }
-        mod docker {
-            $(#[tokio::test]
-            async fn $name() {
-                super::$name(super::Kind::Docker).await;
-            })*
-        }
-    };
+#[tokio::test]
+async fn a_gateway_that_is_killed_during_an_execute_loses_no_sandbox() {
+    during_an_execute(Kind::Embedded).await;
 }
 
-on_both! {
-    a_gateway_that_is_killed_during_an_execute_loses_no_sandbox,
-    a_gateway_that_is_killed_during_an_upload_leaves_the_old_file_or_none,
-    a_gateway_that_is_killed_during_creates_makes_each_sandbox_once_or_not_at_all,
+#[tokio::test]
+async fn a_gateway_that_is_killed_during_an_upload_leaves_the_old_file_or_none() {
+    during_an_upload(Kind::Embedded).await;
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_killed_during_creates_makes_each_sandbox_once_or_not_at_all() {
+    during_creates(Kind::Embedded).await;
+}
+
+mod docker {
+    use super::Kind;
+
+    #[tokio::test]
+    async fn a_gateway_that_is_killed_during_an_execute_loses_no_sandbox() {
+        super::during_an_execute(Kind::Docker).await;
+    }
+
+    #[tokio::test]
+    async fn a_gateway_that_is_killed_during_an_upload_leaves_the_old_file_or_none() {
+        super::during_an_upload(Kind::Docker).await;
+    }
+
+    #[tokio::test]
+    async fn a_gateway_that_is_killed_during_creates_makes_each_sandbox_once_or_not_at_all() {
+        super::during_creates(Kind::Docker).await;
+    }
 }
 
 /// Says that it has begun, waits for a file, and leaves another: once, however often it is asked.
@@ -109,7 +120,7 @@ async fn ended(client: &AgentClient, execution: ExecutionId) -> Ended {
     tokio::time::timeout(PATIENCE, looking).await.unwrap()
 }
 
-async fn a_gateway_that_is_killed_during_an_execute_loses_no_sandbox(kind: Kind) {
+async fn during_an_execute(kind: Kind) {
     let mut stage = Stage::start(kind).await;
     let id = SandboxId::new();
     stage.gateway().create(&stage.wanted(id)).await.unwrap();
@@ -163,7 +174,7 @@ async fn a_gateway_that_is_killed_during_an_execute_loses_no_sandbox(kind: Kind)
     stage.finish().await;
 }
 
-async fn a_gateway_that_is_killed_during_an_upload_leaves_the_old_file_or_none(kind: Kind) {
+async fn during_an_upload(kind: Kind) {
     let mut stage = Stage::start(kind).await;
     let id = SandboxId::new();
     stage.gateway().create(&stage.wanted(id)).await.unwrap();
@@ -191,7 +202,7 @@ async fn a_gateway_that_is_killed_during_an_upload_leaves_the_old_file_or_none(k
     stage.finish().await;
 }
 
-async fn a_gateway_that_is_killed_during_creates_makes_each_sandbox_once_or_not_at_all(kind: Kind) {
+async fn during_creates(kind: Kind) {
     let mut stage = Stage::start(kind).await;
     for round in 0..glovebox_testkit::count(4, 100) {
         let wanted = stage.wanted(SandboxId::new());
