@@ -15,12 +15,16 @@ pub(crate) struct Figure {
     goal: &'static str,
     /// Its name with the unit at the end.
     name: String,
-    value: f64,
+    /// Nothing where it could not be measured.
+    value: Option<f64>,
     /// What was measured beside us, with its version.
     peer: Option<String>,
     peer_value: Option<f64>,
     /// How many measurements are in `value`.
     runs: usize,
+    /// Why there is no value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_measured: Option<String>,
     #[serde(skip)]
     bound: Option<Bound>,
 }
@@ -47,11 +51,21 @@ impl Figure {
         Self {
             goal,
             name: format!("{goal}.{name}"),
-            value: rounded(value),
+            value: Some(rounded(value)),
             peer: None,
             peer_value: None,
             runs,
+            not_measured: None,
             bound: None,
+        }
+    }
+
+    /// One that cannot be measured on this machine, and why.
+    pub(crate) fn not_measured(goal: &'static str, name: &str, why: &str) -> Self {
+        Self {
+            value: None,
+            not_measured: Some(why.into()),
+            ..Self::new(goal, name, 0.0, 0)
         }
     }
 
@@ -81,11 +95,11 @@ impl Figure {
 
     /// How many times better we are than the peer; under 1 is worse.
     fn ratio(&self) -> Option<f64> {
-        let peer = self.peer_value?;
+        let (value, peer) = (self.value?, self.peer_value?);
         let (better, worse) = if self.name.ends_with("_per_s") {
-            (self.value, peer)
+            (value, peer)
         } else {
-            (peer, self.value)
+            (peer, value)
         };
         (worse > 0.0).then(|| better / worse)
     }
@@ -93,6 +107,16 @@ impl Figure {
     /// The goal that it belongs to.
     pub(crate) const fn goal(&self) -> &'static str {
         self.goal
+    }
+
+    /// Its name, the goal in front.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is as good as its goal, where it has one and was measured.
+    pub(crate) fn is_met(&self) -> Option<bool> {
+        Some(self.bound?.is_met(self.value?))
     }
 
     /// What it was measured beside, with its version.
@@ -107,18 +131,19 @@ impl Figure {
             Some(Bound::AtLeast(bound)) => format!("≥ {}", short(bound)),
             None => String::new(),
         };
-        let met = match self.bound {
-            Some(bound) if bound.is_met(self.value) => "yes",
-            Some(_) => "NO",
+        let met = match self.is_met() {
+            Some(true) => "yes",
+            Some(false) => "NO",
             None => "",
         };
-        let peer = match (&self.peer, self.peer_value) {
-            (Some(peer), Some(value)) => format!("{} ({peer})", short(value)),
+        let peer = match (&self.peer, self.peer_value, &self.not_measured) {
+            (.., Some(why)) => format!("not measured: {why}"),
+            (Some(peer), Some(value), _) => format!("{} ({peer})", short(value)),
             _ => String::new(),
         };
         [
             self.name.clone(),
-            short(self.value),
+            self.value.map(short).unwrap_or_default(),
             bound,
             met.into(),
             self.ratio()
@@ -201,6 +226,14 @@ mod tests {
             serde_json::to_string(&figure).unwrap(),
             r#"{"goal":"G2","name":"G2.fresh_bare_ms","value":41.23,"peer":"bwrap 1","peer_value":10.0,"runs":30}"#
         );
+    }
+
+    #[test]
+    fn what_cannot_be_measured_says_why() {
+        let figure = Figure::not_measured("G8", "a_ms", "no engine answers").at_most(10.0);
+        assert_eq!(figure.is_met(), None);
+        let text = table(&[figure]);
+        assert!(text.contains("not measured: no engine answers"), "{text}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The goals, a file each. Every one gives its figures, taken beside the peers in the same run.
 
+mod containers;
 mod deaths;
 mod files;
 mod first_result;
@@ -13,6 +14,7 @@ mod start;
 use anyhow::{Context as _, Result};
 
 use crate::figures::Figure;
+use crate::gateway::{Gateway, Kind};
 use crate::peers::Peers;
 use crate::stage::Stage;
 
@@ -30,6 +32,21 @@ impl Repeats {
     }
 }
 
+/// Takes figures through a gateway that is there for them alone.
+async fn through(
+    stage: &Stage,
+    kind: Kind,
+    take: impl AsyncFnOnce(&Gateway) -> Result<Vec<Figure>>,
+) -> Result<Vec<Figure>> {
+    let gateway = stage.gateway(kind)?;
+    let taken = take(&gateway).await;
+    let closed = gateway.close().await;
+    // What went wrong first is what has to be known.
+    let taken = taken.context("through the gateway")?;
+    closed.context("ending the gateway")?;
+    Ok(taken)
+}
+
 /// Takes the figures of the goals whose names are in `only`, or of all; tells `begins` which goal
 /// is next.
 ///
@@ -43,7 +60,7 @@ pub(crate) async fn measure(
     mut begins: impl FnMut(&str),
 ) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for goal in ["G1", "G2", "G3", "G4", "G5", "G6", "G7", "G9", "G10"] {
+    for goal in ["G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10"] {
         if !only.is_empty() && !only.iter().any(|wanted| wanted == goal) {
             continue;
         }
@@ -56,6 +73,7 @@ pub(crate) async fn measure(
             "G5" => rate::measure(stage, repeats).await,
             "G6" => files::measure(stage, peers, repeats).await,
             "G7" => output::measure(stage, peers, repeats).await,
+            "G8" => containers::measure(stage, repeats).await,
             "G9" => many::measure(stage, repeats).await,
             _ => deaths::measure(stage, peers, repeats).await,
         };

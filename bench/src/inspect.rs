@@ -42,6 +42,13 @@ pub(crate) fn memory(sandbox: SandboxId) -> Result<Memory> {
 /// # Errors
 /// When the processes cannot be listed.
 pub(crate) fn all_shares_mib() -> Result<f64> {
+    let all = below(std::process::id())?;
+    let kib = all.iter().map(|process| share_kib(process).unwrap_or(0.0));
+    Ok(kib.sum::<f64>() / KIB_PER_MIB)
+}
+
+/// The folders in `/proc` of all processes that descend from one.
+fn below(pid: u32) -> Result<Vec<PathBuf>> {
     let mut children: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for entry in fs_err::read_dir("/proc")? {
         let path = entry?.path();
@@ -50,15 +57,29 @@ pub(crate) fn all_shares_mib() -> Result<f64> {
             children.entry(parent).or_default().push(pid);
         }
     }
-    let mut waiting = vec![std::process::id().to_string()];
-    let mut kib = 0.0;
+    let (mut waiting, mut found) = (vec![pid.to_string()], Vec::new());
     while let Some(pid) = waiting.pop() {
         for child in children.remove(&pid).unwrap_or_default() {
-            kib += share_kib(&Path::new("/proc").join(&child)).unwrap_or(0.0);
+            found.push(Path::new("/proc").join(&child));
             waiting.push(child);
         }
     }
-    Ok(kib / KIB_PER_MIB)
+    Ok(found)
+}
+
+fn is_named(process: &Path, name: &str) -> bool {
+    // Linux keeps fifteen letters of a name.
+    let name = name.get(..15).unwrap_or(name);
+    fs_err::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+}
+
+/// How many agents of sandboxes descend from a process.
+///
+/// # Errors
+/// When the processes cannot be listed.
+pub(crate) fn agents_below(pid: u32) -> Result<usize> {
+    let all = below(pid)?;
+    Ok(all.iter().filter(|one| is_named(one, AGENT)).count())
 }
 
 /// All that a process has in memory, however many share it, in MiB.
@@ -67,6 +88,20 @@ pub(crate) fn all_shares_mib() -> Result<f64> {
 /// When it is not there.
 pub(crate) fn resident_mib(pid: i32) -> Result<f64> {
     Ok(field_kib(&PathBuf::from(format!("/proc/{pid}/status")), "VmRSS:")? / KIB_PER_MIB)
+}
+
+/// The most memory that a process has had so far, in MiB.
+///
+/// # Errors
+/// When it is not there.
+pub(crate) fn peak_mib(pid: u32) -> Result<f64> {
+    Ok(field_kib(&PathBuf::from(format!("/proc/{pid}/status")), "VmHWM:")? / KIB_PER_MIB)
+}
+
+/// Whether there is an agent that was started under the id of a sandbox: one that was kept ready
+/// for somebody was not.
+pub(crate) fn was_made_for(sandbox: SandboxId) -> bool {
+    agent(sandbox).is_ok()
 }
 
 /// The most memory that the agent of a sandbox has had so far, in MiB.

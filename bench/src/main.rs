@@ -4,7 +4,9 @@
 //! are met, and fails only when something could not be measured.
 
 mod document;
+mod engine;
 mod figures;
+mod gateway;
 mod goals;
 mod inspect;
 mod machine;
@@ -77,8 +79,7 @@ fn main() -> Result<()> {
 
 async fn run(arguments: Arguments) -> Result<()> {
     let machine = Machine::look();
-    let search = std::env::split_paths(&arguments.search).collect();
-    let stage = Stage::open(&arguments.programs, &arguments.data, search).await?;
+    let stage = Stage::open(&arguments.programs, &arguments.data, &arguments.search).await?;
     let peers = Peers {
         python: arguments.python,
         scripts: arguments.peers,

@@ -1,5 +1,7 @@
 //! One sandbox, and what can be done in it.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
 use glovebox_client::{AgentClient, Execution};
@@ -9,10 +11,33 @@ use glovebox_protocol::ids::{ExecutionId, SandboxId};
 use glovebox_protocol::kernel::Execute;
 use glovebox_protocol::process::{StartProcess, Stdin};
 
-use crate::stage::Place;
-
 /// Nothing that is measured takes longer, in milliseconds.
 const TIME_LIMIT_MS: u64 = 120_000;
+
+/// Where a sandbox is; can be taken to another thread and opened there.
+#[derive(Clone)]
+pub(crate) struct Place {
+    id: SandboxId,
+    way: Arc<dyn Fn() -> AgentClient + Send + Sync>,
+}
+
+impl Place {
+    /// The place of a sandbox, and how a client of its agent is made.
+    pub(crate) fn new(
+        id: SandboxId,
+        way: impl Fn() -> AgentClient + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            id,
+            way: Arc::new(way),
+        }
+    }
+
+    /// A client with connections of its own, which belong to the event loop that it is used in.
+    pub(crate) fn open(self) -> Sandbox {
+        Sandbox::new((self.way)(), self)
+    }
+}
 
 /// One sandbox and a client of its agent.
 pub(crate) struct Sandbox {
@@ -28,7 +53,7 @@ impl Sandbox {
 
     /// Which one it is.
     pub(crate) const fn id(&self) -> SandboxId {
-        self.place.id()
+        self.place.id
     }
 
     /// Where it is.

@@ -1,5 +1,6 @@
 //! Our side of every measurement: a runtime, and sandboxes in it.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,16 +15,17 @@ use glovebox_runtime::{Runtime as _, SandboxSpec, Start};
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
 use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options, Pool, ReadyKind};
 
-use crate::sandbox::Sandbox;
+use crate::gateway::{Gateway, Kind};
+use crate::sandbox::{Place, Sandbox};
 
 /// Whose all sandboxes are: they may come from one template.
-const TRUST_DOMAIN: &str = "bench";
+pub(crate) const TRUST_DOMAIN: &str = "bench";
 
 /// How long a pool may take to fill.
-const POOL_PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const POOL_PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often is looked whether it is full.
-const POOL_GLANCE: Duration = Duration::from_millis(5);
+pub(crate) const POOL_GLANCE: Duration = Duration::from_millis(5);
 
 /// The first host id of the range that root gives to sandboxes.
 const ROOT_RANGE_START: u32 = 1_879_048_192;
@@ -32,6 +34,9 @@ const ROOT_RANGE_START: u32 = 1_879_048_192;
 pub(crate) struct Stage {
     shared: Arc<Shared>,
     root_tree: PathBuf,
+    programs: PathBuf,
+    search: OsString,
+    options: Options,
     /// Holds the sockets; removed with the stage.
     _run: tempfile::TempDir,
 }
@@ -47,7 +52,7 @@ impl Stage {
     ///
     /// # Errors
     /// When a tree or a program is missing, or boxes cannot be made here.
-    pub(crate) async fn open(programs: &Path, data: &Path, search: Vec<PathBuf>) -> Result<Self> {
+    pub(crate) async fn open(programs: &Path, data: &Path, search: &OsStr) -> Result<Self> {
         let (programs, data) = (
             fs_err::canonicalize(programs)?,
             &fs_err::canonicalize(data)?,
@@ -56,7 +61,7 @@ impl Stage {
             data: data.into(),
             programs: Programs::in_folder(&programs),
             python: None,
-            search,
+            search: std::env::split_paths(search).collect(),
             lock: LOCK.into(),
         };
         let trees = setup
@@ -69,7 +74,7 @@ impl Stage {
             .context("there is no root tree")?;
         let run = tempfile::tempdir().context("making a folder for sockets")?;
         let installation = InstallationId::new();
-        let runtime = EmbeddedRuntime::start(Options {
+        let options = Options {
             launcher: programs.join("glovebox-launcher"),
             data: data.into(),
             run: run.path().into(),
@@ -78,9 +83,10 @@ impl Stage {
             root_range_start: ROOT_RANGE_START,
             accept_weaker: Vec::new(),
             afterwards: Afterwards::TheyEnd,
-        })
-        .await
-        .context("starting the runtime")?;
+        };
+        let runtime = EmbeddedRuntime::start(options.clone())
+            .await
+            .context("starting the runtime")?;
         Ok(Self {
             shared: Arc::new(Shared {
                 runtime,
@@ -88,8 +94,19 @@ impl Stage {
                 installation,
             }),
             root_tree,
+            programs,
+            search: search.into(),
+            options,
             _run: run,
         })
+    }
+
+    /// The gateway's program beside this runtime, with a runtime of its own.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub(crate) fn gateway(&self, kind: Kind) -> Result<Gateway> {
+        Gateway::start(&self.programs, &self.search, self.options.clone(), kind)
     }
 
     /// Whether agent and workload have ids of their own, which an ordinary user without a range
@@ -134,11 +151,7 @@ impl Stage {
             hard_deadline_ms: None,
         };
         self.shared.runtime.create(spec.validate()?).await?;
-        Ok(Place {
-            shared: Arc::clone(&self.shared),
-            id,
-        }
-        .open())
+        Ok(Arc::clone(&self.shared).place(id).open())
     }
 
     /// Keeps so many sandboxes ready that [`Self::create`] with a template takes, and waits until
@@ -233,39 +246,25 @@ pub(crate) fn roomy() -> Limits {
     Limits::of(ResourceClass::Medium)
 }
 
-/// Where a sandbox is; can be taken to another thread and opened there.
-#[derive(Clone)]
-pub(crate) struct Place {
-    shared: Arc<Shared>,
-    id: SandboxId,
-}
-
-impl Place {
-    /// Which sandbox it is.
-    pub(crate) const fn id(&self) -> SandboxId {
-        self.id
-    }
-
-    /// A client with connections of its own, which belong to the runtime that it is used in.
-    pub(crate) fn open(self) -> Sandbox {
-        let identity = Identity {
-            key: Arc::clone(&self.shared.key),
-            installation: self.shared.installation,
-            sandbox: self.id,
-        };
-        let (shared, id) = (Arc::clone(&self.shared), self.id);
-        let client = AgentClient::new(identity, move || {
-            let shared = Arc::clone(&shared);
-            async move {
-                let stream = shared
-                    .runtime
-                    .connect(id)
-                    .await
-                    .map_err(std::io::Error::other)?;
-                Ok(Box::new(stream) as Box<dyn ByteStream>)
-            }
-        });
-        Sandbox::new(client, self)
+impl Shared {
+    /// Where a sandbox is.
+    fn place(self: Arc<Self>, id: SandboxId) -> Place {
+        Place::new(id, move || {
+            let identity = Identity {
+                key: Arc::clone(&self.key),
+                installation: self.installation,
+                sandbox: id,
+            };
+            let shared = Arc::clone(&self);
+            AgentClient::new(identity, move || {
+                let shared = Arc::clone(&shared);
+                async move {
+                    let stream = shared.runtime.connect(id).await;
+                    let stream = stream.map_err(std::io::Error::other)?;
+                    Ok(Box::new(stream) as Box<dyn ByteStream>)
+                }
+            })
+        })
     }
 }
 

@@ -7,10 +7,12 @@ use bytes::Bytes;
 
 use glovebox_runtime::Start;
 
-use super::Repeats;
+use super::{Repeats, through};
 use crate::figures::Figure;
+use crate::gateway::Kind;
 use crate::inspect;
-use crate::peers::Peers;
+use crate::peers::{Measured, Peers};
+use crate::sandbox::Sandbox;
 use crate::stage::{Stage, milliseconds};
 use crate::statistics::Samples;
 
@@ -22,15 +24,40 @@ const LARGE_MB: f64 = 104.857_6;
 const PEER_MB: f64 = 9.437_184;
 
 pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> Result<Vec<Figure>> {
-    let gateway = peers.measure("files", repeats.of(1, 3))?;
-    let sandbox = stage.create(Start::Template).await?;
+    let peer = peers.measure("files", repeats.of(1, 3))?;
     let large = Bytes::from(noise(LARGE));
+    let sandbox = stage.create(Start::Template).await?;
+    let agent_peak = || inspect::agent_peak_mib(sandbox.id());
+    let mut figures = of_way("agent_", &sandbox, &large, agent_peak, &peer, repeats).await?;
+    stage.remove(sandbox).await?;
+    let through = through(stage, Kind::Embedded(0), async |gateway| {
+        let sandbox = gateway.create().await?;
+        let gateway_peak = || gateway.peak_mib();
+        let figures = of_way("", &sandbox, &large, gateway_peak, &peer, repeats).await?;
+        gateway.remove(sandbox).await?;
+        Ok(figures)
+    });
+    figures.extend(through.await?);
+    Ok(figures)
+}
+
+/// The figures of one way to a sandbox; `peak` gives the most memory that the program on the way
+/// has had.
+async fn of_way(
+    name: &str,
+    sandbox: &Sandbox,
+    large: &Bytes,
+    peak: impl Fn() -> Result<f64>,
+    peer: &Measured,
+    repeats: Repeats,
+) -> Result<Vec<Figure>> {
     let small = large.slice(..MIB);
-    let peak_before = inspect::agent_peak_mib(sandbox.id())?;
+    sandbox.put("small", &small).await?;
+    let peak_before = peak()?;
     let (mut puts, mut gets) = (Vec::new(), Vec::new());
     for _ in 0..repeats.of(1, 7) {
         let begun = Instant::now();
-        sandbox.put("large", &large).await?;
+        sandbox.put("large", large).await?;
         puts.push(LARGE_MB / begun.elapsed().as_secs_f64());
         let begun = Instant::now();
         let got = sandbox.get("large").await?;
@@ -41,7 +68,7 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
         );
         sandbox.delete("large").await?;
     }
-    let peak = inspect::agent_peak_mib(sandbox.id())?;
+    let peak_after = peak()?;
     let (mut small_puts, mut small_gets) = (Vec::new(), Vec::new());
     for _ in 0..repeats.of(3, 50) {
         let begun = Instant::now();
@@ -51,28 +78,29 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
         sandbox.get("small").await?;
         small_gets.push(milliseconds(begun));
     }
-    stage.remove(sandbox).await?;
     let their_speed =
-        |name: &str| -> Result<f64> { Ok(PEER_MB / gateway.samples(name)?.median() * 1000.0) };
+        |name: &str| -> Result<f64> { Ok(PEER_MB / peer.samples(name)?.median() * 1000.0) };
+    let nine = format!("{}, 9 MiB", peer.peer);
+    let median = |what: &str, samples: Vec<f64>| -> Result<Figure> {
+        let samples = Samples::new(samples)?;
+        Ok(Figure::median("G6", &format!("{name}{what}"), &samples))
+    };
+    // Without the gateway it is the agent's memory.
+    let whose = if name.is_empty() { "gateway" } else { "agent" };
+    let memory = |what: &str, mib| Figure::new("G6", &format!("{whose}_{what}_mib"), mib, 1);
     Ok(vec![
-        Figure::median("G6", "agent_put_100mib_mb_per_s", &Samples::new(puts)?)
-            .beside(
-                &format!("{}, 9 MiB", gateway.peer),
-                their_speed("put_9mib_ms")?,
-            )
+        median("put_100mib_mb_per_s", puts)?
+            .beside(&nine, their_speed("put_9mib_ms")?)
             .at_least(400.0),
-        Figure::median("G6", "agent_get_100mib_mb_per_s", &Samples::new(gets)?)
-            .beside(
-                &format!("{}, 9 MiB", gateway.peer),
-                their_speed("get_9mib_ms")?,
-            )
+        median("get_100mib_mb_per_s", gets)?
+            .beside(&nine, their_speed("get_9mib_ms")?)
             .at_least(400.0),
-        Figure::median("G6", "agent_put_1mib_ms", &Samples::new(small_puts)?)
-            .beside(&gateway.peer, gateway.samples("put_1mib_ms")?.median())
+        median("put_1mib_ms", small_puts)?
+            .beside(&peer.peer, peer.samples("put_1mib_ms")?.median())
             .at_most(3.0),
-        Figure::median("G6", "agent_get_1mib_ms", &Samples::new(small_gets)?).at_most(3.0),
-        Figure::new("G6", "agent_peak_before_mib", peak_before, 1),
-        Figure::new("G6", "agent_peak_mib", peak, 1),
+        median("get_1mib_ms", small_gets)?.at_most(3.0),
+        memory("peak_before", peak_before),
+        memory("peak", peak_after),
     ])
 }
 

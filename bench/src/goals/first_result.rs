@@ -4,6 +4,8 @@
 //! The code says on the machine's monotonic clock when it began and ended, so that the way there
 //! can be told from the work itself.
 
+mod through_gateway;
+
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -87,6 +89,7 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
     figures.extend(from_template(stage, repeats, &beside).await?);
     figures.extend(from_pool(stage, repeats, &beside).await?);
     figures.extend(made_box(stage, repeats).await?);
+    figures.extend(through_gateway::measure(stage, repeats, &beside).await?);
     Ok(figures)
 }
 
@@ -105,7 +108,7 @@ async fn from_template(
     let few = repeats.of(10, 100);
     let name = "template";
     let mut figures = headline(
-        name,
+        &format!("agent_{name}"),
         &with_gaps(stage, PANDAS, runs, 0).await?,
         beside,
         10.0,
@@ -126,7 +129,7 @@ async fn from_pool(stage: &Stage, repeats: Repeats, beside: &Beside<'_>) -> Resu
     stage.keep_ready(POOL).await?;
     let before = taken(stage).await?;
     let mut figures = headline(
-        name,
+        &format!("agent_{name}"),
         &with_gaps(stage, PANDAS, runs, POOL).await?,
         beside,
         2.0,
@@ -182,15 +185,19 @@ fn headline(name: &str, row: &[Way], beside: &Beside<'_>, goal: f64) -> Result<V
     let bound_p99 = if goal > 5.0 { 25.0 } else { 10.0 };
     let (gateway, bubblewrap) = (beside.gateway, beside.bubblewrap);
     let mut figures = vec![
-        Figure::new("G1", &format!("agent_{name}_p50_ms"), p50, runs)
+        Figure::new("G1", &format!("{name}_p50_ms"), p50, runs)
             .beside(gateway.0, gateway.1.median())
             .at_most(goal),
-        Figure::new("G1", &format!("agent_{name}_p99_ms"), p99, runs)
+        Figure::new("G1", &format!("{name}_p99_ms"), p99, runs)
             .beside(gateway.0, gateway.1.percentile(99))
             .at_most(bound_p99),
-        Figure::new("G1", &format!("agent_{name}_beside_bwrap_ms"), p50, runs)
+        Figure::new("G1", &format!("{name}_beside_bwrap_ms"), p50, runs)
             .beside(bubblewrap.0, bubblewrap.1.median()),
     ];
+    // Of what is taken without the gateway the stages go without that word.
+    let name = name
+        .strip_prefix("agent_")
+        .map_or_else(|| format!("gateway_{name}"), String::from);
     for (stage, length) in STAGES {
         let lengths = Samples::new(row.iter().map(length).collect())?;
         let name = format!("stage_{name}_{stage}_ms");

@@ -9,12 +9,13 @@ use anyhow::{Result, anyhow, ensure};
 
 use glovebox_runtime::Start;
 
-use super::{Repeats, round_trip};
+use super::{Repeats, round_trip, through};
 use crate::figures::Figure;
+use crate::gateway::Kind;
 use crate::inspect;
-use crate::peers::Peers;
-use crate::sandbox::Sandbox;
-use crate::stage::{Place, Stage};
+use crate::peers::{Measured, Peers};
+use crate::sandbox::{Place, Sandbox};
+use crate::stage::Stage;
 use crate::statistics::Samples;
 
 /// Writes `count` blocks of 100 000 bytes; the peer runs the same.
@@ -30,79 +31,97 @@ fn lines(count: usize) -> String {
 }
 
 pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> Result<Vec<Figure>> {
-    let gateway = peers.measure("stdout", repeats.of(1, 5))?;
-    let loud = stage.create(Start::Template).await?;
-    let other = stage.create(Start::Template).await?;
+    let peer = peers.measure("stdout", repeats.of(1, 5))?;
+    let (loud, other) = (
+        stage.create(Start::Template).await?,
+        stage.create(Start::Template).await?,
+    );
+    let agent_peak = || inspect::agent_peak_mib(loud.id());
+    let mut figures = of_way("agent_", (&loud, &other), agent_peak, &peer, repeats).await?;
+    stage.remove(loud).await?;
+    stage.remove(other).await?;
+    let through = through(stage, Kind::Embedded(0), async |gateway| {
+        let (loud, other) = (gateway.create().await?, gateway.create().await?);
+        let gateway_peak = || gateway.peak_mib();
+        let figures = of_way("", (&loud, &other), gateway_peak, &peer, repeats).await?;
+        gateway.remove(loud).await?;
+        gateway.remove(other).await?;
+        Ok(figures)
+    });
+    figures.extend(through.await?);
+    Ok(figures)
+}
+
+/// The figures of one way to two sandboxes; `peak` gives the most memory that the program on the
+/// way has had.
+async fn of_way(
+    name: &str,
+    (loud, other): (&Sandbox, &Sandbox),
+    peak: impl Fn() -> Result<f64>,
+    peer: &Measured,
+    repeats: Repeats,
+) -> Result<Vec<Figure>> {
     loud.execute("1+1").await?;
     other.execute("1+1").await?;
-    let peak_before = inspect::agent_peak_mib(loud.id())?;
+    let peak_before = peak()?;
 
     let runs = repeats.of(1, 5);
     let many = repeats.of(300, 5000);
     let (mut program, mut kernel) = (Vec::new(), Vec::new());
     let (mut program_lines, mut kernel_lines) = (Vec::new(), Vec::new());
     for _ in 0..runs {
-        program.push(process_speed(&loud, &blocks(many), many * 100_000).await?);
-        kernel.push(kernel_speed(&loud, &blocks(many), many * 100_000).await?);
-        program_lines.push(process_speed(&loud, &lines(many * 50), many * 5_000).await?);
-        kernel_lines.push(kernel_speed(&loud, &lines(many * 50), many * 5_000).await?);
+        program.push(process_speed(loud, &blocks(many), many * 100_000).await?);
+        kernel.push(kernel_speed(loud, &blocks(many), many * 100_000).await?);
+        program_lines.push(process_speed(loud, &lines(many * 50), many * 5_000).await?);
+        kernel_lines.push(kernel_speed(loud, &lines(many * 50), many * 5_000).await?);
     }
-    let peak = inspect::agent_peak_mib(loud.id())?;
-    let quiet = Samples::new(round_trip::row(&other, repeats.of(50, 1000)).await?)?;
-    let flooded = Samples::new(beside_a_flood(&loud, &other, many * 2).await?)?;
-    stage.remove(loud).await?;
-    stage.remove(other).await?;
+    let peak_after = peak()?;
+    let quiet = Samples::new(round_trip::row(other, repeats.of(50, 1000)).await?)?;
+    let flooded = Samples::new(beside_a_flood(loud, other, many * 2).await?)?;
 
-    let program = Samples::new(program)?;
-    let their_ratio = gateway.samples("other_flood_ms")?.percentile(99)
-        / gateway.samples("other_quiet_ms")?.percentile(99);
-    Ok(vec![
-        Figure::median("G7", "agent_stdout_mb_per_s", &program)
-            .beside(&gateway.peer, gateway.samples("blocks_mb_per_s")?.median())
-            .at_least(100.0),
-        Figure::median("G7", "agent_kernel_stdout_mb_per_s", &Samples::new(kernel)?)
-            .beside(&gateway.peer, gateway.samples("blocks_mb_per_s")?.median())
-            .at_least(100.0),
-        Figure::median("G7", "agent_lines_mb_per_s", &Samples::new(program_lines)?)
-            .beside(&gateway.peer, gateway.samples("lines_mb_per_s")?.median()),
-        Figure::median(
-            "G7",
-            "agent_kernel_lines_mb_per_s",
-            &Samples::new(kernel_lines)?,
-        )
-        .beside(&gateway.peer, gateway.samples("lines_mb_per_s")?.median()),
-        Figure::new("G7", "agent_peak_before_mib", peak_before, 1),
-        Figure::new("G7", "agent_peak_mib", peak, 1),
-        Figure::new(
-            "G7",
-            "other_p99_quiet_ms",
-            quiet.percentile(99),
-            quiet.count(),
-        ),
-        Figure::new(
-            "G7",
-            "other_p99_flood_ms",
-            flooded.percentile(99),
-            flooded.count(),
-        )
-        .beside(
-            &gateway.peer,
-            gateway.samples("other_flood_ms")?.percentile(99),
-        ),
-        Figure::new(
-            "G7",
-            "other_p50_flood_ms",
-            flooded.median(),
-            flooded.count(),
-        ),
-        Figure::new(
-            "G7",
-            "other_p99_flood_ratio",
-            flooded.percentile(99) / quiet.percentile(99),
-            flooded.count(),
-        )
-        .beside(&gateway.peer, their_ratio)
-        .at_most(3.0),
+    let (their_blocks, their_lines) = (
+        peer.samples("blocks_mb_per_s")?.median(),
+        peer.samples("lines_mb_per_s")?.median(),
+    );
+    let speed = |what: &str, samples: Vec<f64>, theirs: f64| -> Result<Figure> {
+        let samples = Samples::new(samples)?;
+        let figure = Figure::median("G7", &format!("{name}{what}"), &samples);
+        Ok(figure.beside(&peer.peer, theirs))
+    };
+    // Without the gateway it is the agent's memory.
+    let whose = if name.is_empty() { "gateway" } else { "agent" };
+    let memory = |what: &str, mib| Figure::new("G7", &format!("{whose}_{what}_mib"), mib, 1);
+    let mut figures = vec![
+        speed("stdout_mb_per_s", program, their_blocks)?.at_least(100.0),
+        speed("kernel_stdout_mb_per_s", kernel, their_blocks)?.at_least(100.0),
+        speed("lines_mb_per_s", program_lines, their_lines)?,
+        speed("kernel_lines_mb_per_s", kernel_lines, their_lines)?,
+        memory("peak_before", peak_before),
+        memory("peak", peak_after),
+    ];
+    figures.extend(of_other(name, &quiet, &flooded, peer)?);
+    Ok(figures)
+}
+
+/// What a flood does to somebody else.
+fn of_other(
+    name: &str,
+    quiet: &Samples,
+    flooded: &Samples,
+    peer: &Measured,
+) -> Result<[Figure; 4]> {
+    let their_flooded = peer.samples("other_flood_ms")?.percentile(99);
+    let their_ratio = their_flooded / peer.samples("other_quiet_ms")?.percentile(99);
+    let (p99, runs) = (flooded.percentile(99), flooded.count());
+    let figure =
+        |what: &str, value, runs| Figure::new("G7", &format!("{name}other_{what}"), value, runs);
+    Ok([
+        figure("p99_quiet_ms", quiet.percentile(99), quiet.count()),
+        figure("p99_flood_ms", p99, runs).beside(&peer.peer, their_flooded),
+        figure("p50_flood_ms", flooded.median(), runs),
+        figure("p99_flood_ratio", p99 / quiet.percentile(99), runs)
+            .beside(&peer.peer, their_ratio)
+            .at_most(3.0),
     ])
 }
 
@@ -118,6 +137,7 @@ async fn kernel_speed(sandbox: &Sandbox, code: &str, bytes: usize) -> Result<f64
     let seen = sandbox.execute(code).await?;
     speed(begun, seen, bytes)
 }
+
 fn speed(begun: Instant, seen: u64, sent: usize) -> Result<f64> {
     let seconds = begun.elapsed().as_secs_f64();
     ensure!(seen == sent as u64, "of {sent} bytes {seen} arrived");

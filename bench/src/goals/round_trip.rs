@@ -3,8 +3,9 @@
 use anyhow::Result;
 use glovebox_runtime::Start;
 
-use super::Repeats;
+use super::{Repeats, through};
 use crate::figures::Figure;
+use crate::gateway::Kind;
 use crate::peers::Peers;
 use crate::sandbox::Sandbox;
 use crate::stage::{Stage, milliseconds};
@@ -23,19 +24,32 @@ pub(super) async fn measure(stage: &Stage, peers: &Peers, repeats: Repeats) -> R
         row(&sandbox, 20).await?;
         let ours = Samples::new(row(&sandbox, repeats.of(50, 2000)).await?)?;
         stage.remove(sandbox).await?;
-        let (p50, p99, runs) = (ours.median(), ours.percentile(99), ours.count());
-        figures.extend([
-            Figure::new("G3", &format!("{name}_p50_ms"), p50, runs)
-                .beside(&gateway.peer, theirs.median())
-                .at_most(0.5),
-            Figure::new("G3", &format!("{name}_p99_ms"), p99, runs)
-                .beside(&gateway.peer, theirs.percentile(99))
-                .at_most(p50 * 5.0),
-            Figure::new("G3", &format!("{name}_max_ms"), ours.max(), runs)
-                .beside(&gateway.peer, theirs.max()),
-        ]);
+        figures.extend(of_row(name, &ours, (&gateway.peer, &theirs), 0.5));
     }
+    let gateway_figures = through(stage, Kind::Embedded(0), async |way| {
+        let sandbox = way.create().await?;
+        row(&sandbox, 20).await?;
+        let ours = Samples::new(row(&sandbox, repeats.of(50, 2000)).await?)?;
+        way.remove(sandbox).await?;
+        Ok(of_row("gateway", &ours, (&gateway.peer, &theirs), 1.0).into())
+    });
+    figures.extend(gateway_figures.await?);
     Ok(figures)
+}
+
+/// The figures of one row, beside the peer's; `goal` is what half of them take at most.
+fn of_row(name: &str, ours: &Samples, theirs: (&str, &Samples), goal: f64) -> [Figure; 3] {
+    let (p50, p99, runs) = (ours.median(), ours.percentile(99), ours.count());
+    let (peer, theirs) = theirs;
+    [
+        Figure::new("G3", &format!("{name}_p50_ms"), p50, runs)
+            .beside(peer, theirs.median())
+            .at_most(goal),
+        Figure::new("G3", &format!("{name}_p99_ms"), p99, runs)
+            .beside(peer, theirs.percentile(99))
+            .at_most(p50 * 5.0),
+        Figure::new("G3", &format!("{name}_max_ms"), ours.max(), runs).beside(peer, theirs.max()),
+    ]
 }
 
 /// Runs `1+1` again and again; the milliseconds of each.

@@ -4,6 +4,7 @@
 mod fault;
 mod limits;
 mod listen;
+mod ready;
 mod secrets;
 
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ use fault::Faults;
 pub use limits::host_memory_bytes;
 pub(crate) use listen::containers_reach;
 pub use listen::{Interface, Listen, Transport, interfaces};
+pub use ready::KeptReady;
 pub use secrets::{CredentialSource, SecretsError, Stamp};
 
 /// Where a gateway keeps its identity when nobody says otherwise.
@@ -56,6 +58,8 @@ pub struct Config {
     pub max_sandboxes: u32,
     /// `GATEWAY_MAX_MEMORY`, in bytes.
     pub max_memory_bytes: u64,
+    /// `GATEWAY_KEEP_READY`.
+    pub keep_ready: Vec<KeptReady>,
 }
 
 /// What is known of the machine when the environment is read.
@@ -95,6 +99,7 @@ impl Config {
         let state = state_folder(&mut variables);
         let max_sandboxes = limits::sandboxes(&mut variables, MAX_SANDBOXES);
         let max_memory_bytes = limits::memory(&mut variables, machine.memory_bytes);
+        let keep_ready = ready::read(&mut variables, runtime);
         let faults = variables.faults.into_list();
         match (
             runtime,
@@ -123,6 +128,7 @@ impl Config {
                 state,
                 max_sandboxes,
                 max_memory_bytes,
+                keep_ready,
             }),
             _ => Err(faults),
         }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::budget;
 use crate::error::{ApiError, chain};
-use crate::relay::Pool;
+use crate::relay::{self, Pool};
 use crate::request;
 use crate::state::Shared;
 use crate::table::{Entry, Making, Phase};
@@ -149,14 +149,12 @@ async fn start(shared: &Shared, spec: ValidatedSpec) -> Result<Epoch, ApiError> 
     let from_runtime = |error: RuntimeError| ApiError::from_runtime(&error);
     shared.runtime.create(spec).await.map_err(from_runtime)?;
     let stream = shared.runtime.connect(id).await.map_err(from_runtime)?;
-    let health = glovebox_client::first_health(stream)
-        .await
-        .map_err(|error| {
-            ApiError::unavailable(chain(
-                &format!("asking the agent of the sandbox {id} for its health"),
-                &error,
-            ))
-        })?;
+    let pool = shared.table.with(id, |entry| Arc::clone(&entry.pool));
+    let health = relay::health(stream, &pool.unwrap_or_default()).await;
+    let health = health.map_err(|error| {
+        let doing = format!("asking the agent of the sandbox {id} for its health");
+        ApiError::unavailable(chain(&doing, &*error))
+    })?;
     if health.protocol != glovebox_protocol::PROTOCOL_VERSION {
         return Err(ApiError::agent_protocol(id, health.protocol));
     }

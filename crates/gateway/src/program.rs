@@ -129,7 +129,7 @@ fn print_fingerprint(fingerprint: Fingerprint) -> std::io::Result<()> {
 /// The runtime that the configuration names.
 async fn start(config: &Config) -> Result<Arc<dyn Runtime>, ProgramError> {
     match config.runtime {
-        RuntimeKind::Embedded => Ok(embedded::start(config.installation, &variable).await?),
+        RuntimeKind::Embedded => Ok(embedded::start(config, &variable).await?),
         RuntimeKind::Docker => Ok(docker::start(config, &variable).await?),
     }
 }

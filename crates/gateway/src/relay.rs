@@ -2,7 +2,9 @@
 //! comes. The gateway can neither make nor alter such a request; it looks at nothing in it.
 
 mod channel;
+mod first;
 mod pool;
+mod request;
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -26,7 +28,9 @@ use crate::reply::{Reply, ReplyBody};
 use crate::state::Shared;
 use crate::table::Phase;
 use channel::Channel;
+pub(crate) use first::health;
 pub(crate) use pool::Pool;
+use request::AgentRequest;
 
 /// How often, and how many times, the runtime is asked why an agent does not answer any more.
 const ASK_EVERY: Duration = Duration::from_millis(50);
@@ -47,7 +51,7 @@ pub(crate) async fn relay(
     let mut request = Request::builder()
         .method(parts.method.clone())
         .uri(target)
-        .body(body)
+        .body(AgentRequest(Some(body)))
         .map_err(|error| ApiError::internal("putting a request to an agent together", &error))?;
     let names = names::ALL.iter().copied().chain([CONTENT_TYPE.as_str()]);
     copy(names, &parts.headers, request.headers_mut());
@@ -62,7 +66,7 @@ async fn send(
     shared: &Arc<Shared>,
     id: SandboxId,
     pool: Arc<Pool>,
-    mut request: Request<SignedBody>,
+    mut request: Request<AgentRequest>,
     fault: &Fault,
 ) -> Reply {
     loop {

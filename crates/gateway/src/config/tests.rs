@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::os::unix::fs::PermissionsExt as _;
 
+use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::sign::{Credential, SigningKey};
 
 use super::*;
@@ -91,9 +92,26 @@ fn each_variable_is_checked() {
         ("GATEWAY_STATE_DIR", "relative"),
         ("GATEWAY_MAX_SANDBOXES", "0"),
         ("GATEWAY_MAX_MEMORY", "1M"),
+        ("GATEWAY_KEEP_READY", "4:medium"),
+        ("GATEWAY_KEEP_READY", "4:medium:a,2:medium:a"),
     ] {
         assert_eq!(wrong(&[(name, value)]), name, "{value}");
     }
+}
+
+#[test]
+fn sandboxes_are_kept_ready_where_the_runtime_can() {
+    let mut variables = sound();
+    variables.insert("GATEWAY_KEEP_READY", "4:medium:a, 1:small:a".into());
+    let kept = read(&variables).unwrap().keep_ready;
+    let kept: Vec<_> = kept.iter().map(|one| (one.count, one.class)).collect();
+    let wanted = [(4, ResourceClass::Medium), (1, ResourceClass::Small)];
+    assert_eq!(kept, wanted);
+    variables.insert("GATEWAY_RUNTIME", "docker".into());
+    assert_eq!(
+        read(&variables).unwrap_err()[0].variable,
+        "GATEWAY_KEEP_READY"
+    );
 }
 
 #[test]

@@ -7,18 +7,20 @@ use std::sync::Arc;
 
 use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_box::weakness::Weakness;
-use glovebox_protocol::ids::InstallationId;
+use glovebox_protocol::limits::Limits;
+use glovebox_runtime::{RuntimeError, Start};
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
-use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options};
+use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options, ReadyKind};
 
 use super::{ProgramError, from_runtime};
-use crate::config::Fault;
+use crate::config::{Config, Fault, KeptReady};
 
 const NAME: &str = "embedded";
 
-/// Makes sure of the tree that sandboxes stand on, and starts the launcher.
+/// Makes sure of the tree that sandboxes stand on, starts the launcher or finds the one that is
+/// there, and has it keep ready what the configuration says.
 pub(super) async fn start(
-    installation: InstallationId,
+    config: &Config,
     read: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Arc<EmbeddedRuntime>, ProgramError> {
     let find = |name: &str| find(name);
@@ -45,13 +47,15 @@ pub(super) async fn start(
         data,
         run,
         layers: trees.layers,
-        installation,
+        installation: config.installation,
         root_range_start: DEFAULT_ROOT_RANGE_START,
         accept_weaker,
         afterwards: Afterwards::TheyGoOn,
     };
     let runtime = EmbeddedRuntime::start(options).await;
     let runtime = runtime.map_err(|error| from_runtime(NAME, error))?;
+    let kept = keep_ready(&runtime, &config.keep_ready).await;
+    kept.map_err(|error| from_runtime(NAME, error))?;
     Ok(Arc::new(runtime))
 }
 
@@ -81,6 +85,28 @@ fn folders(read: &dyn Fn(&str) -> Option<OsString>) -> Result<(PathBuf, PathBuf)
         choose("GLOVEBOX_DATA", base_of_data, "glovebox")?,
         choose("GLOVEBOX_RUN", base_of_run, "glovebox-gateway")?,
     ))
+}
+
+/// Keeps these ready and no others: the launcher may have been told of some by the gateway before.
+async fn keep_ready(runtime: &EmbeddedRuntime, kept: &[KeptReady]) -> Result<(), RuntimeError> {
+    let kinds = kept.iter().map(|one| {
+        let kind = ReadyKind {
+            trust_domain: one.trust_domain.clone(),
+            start: Start::Template,
+            limits: Limits::of(one.class),
+        };
+        (kind, one.count)
+    });
+    let kinds: Vec<_> = kinds.collect();
+    for old in runtime.measure().await?.pools {
+        if !kinds.iter().any(|(kind, _)| *kind == old.kind) {
+            runtime.keep_ready(old.kind, 0).await?;
+        }
+    }
+    for (kind, count) in kinds {
+        runtime.keep_ready(kind, count).await?;
+    }
+    Ok(())
 }
 
 /// `GATEWAY_ACCEPT_WEAKER`: protections whose lack is accepted by name.

@@ -14,16 +14,16 @@ use hyper_util::rt::TokioIo;
 
 use glovebox_runtime::AgentStream;
 
-use crate::body::SignedBody;
+use super::AgentRequest;
 
 /// Room for writing and reading on one connection, in bytes.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-type Wire = Connection<TokioIo<Box<dyn AgentStream>>, SignedBody>;
+type Wire = Connection<TokioIo<Box<dyn AgentStream>>, AgentRequest>;
 
 /// A connection to an agent. Dropped it is closed.
 pub(crate) struct Channel {
-    sender: SendRequest<SignedBody>,
+    sender: SendRequest<AgentRequest>,
     /// Gone once it has come to its end.
     wire: Option<Pin<Box<Wire>>>,
 }
@@ -50,8 +50,8 @@ impl Channel {
     /// be sent is in the error.
     pub(crate) async fn send(
         &mut self,
-        request: Request<SignedBody>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<SignedBody>>> {
+        request: Request<AgentRequest>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<AgentRequest>>> {
         let sender = &mut self.sender;
         let wire = &mut self.wire;
         let sent = async {

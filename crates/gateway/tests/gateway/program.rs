@@ -88,11 +88,7 @@ impl Site {
     }
 
     async fn start(&self) -> Running {
-        let mut child = self.command().spawn().unwrap();
-        let told = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut running = Running { child, told };
-        running.hear("listening").await;
-        running
+        Running::hearing(self.command().spawn().unwrap()).await
     }
 
     async fn wire(&self) -> Wire {
@@ -172,14 +168,18 @@ impl Site {
 
     /// Ends the launcher, which outlives its gateway, and all that it has made.
     async fn clean(&self) {
+        self.launcher().await.shut_down().await.unwrap();
+    }
+
+    /// The launcher, which one gateway or this can speak to at a time.
+    async fn launcher(&self) -> EmbeddedRuntime {
         let options = Options {
             run: self.run_folder(),
             installation: self.installation,
             afterwards: Afterwards::TheyGoOn,
             ..options()
         };
-        let runtime = EmbeddedRuntime::start(options).await.unwrap();
-        runtime.shut_down().await.unwrap();
+        EmbeddedRuntime::start(options).await.unwrap()
     }
 
     fn run_folder(&self) -> PathBuf {
@@ -201,6 +201,14 @@ impl Site {
 }
 
 impl Running {
+    /// One that was started, once it listens.
+    async fn hearing(mut child: Child) -> Self {
+        let told = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut running = Self { child, told };
+        running.hear("listening").await;
+        running
+    }
+
     /// Waits until the program has told of an event.
     async fn hear(&mut self, event: &str) -> Value {
         loop {
@@ -311,6 +319,31 @@ async fn a_state_folder_has_one_owner_and_is_nobody_elses() {
     fs_err::set_permissions(&key, std::fs::Permissions::from_mode(0o640)).unwrap();
     let said = site.failure(|_| ()).await;
     assert!(said.contains("tls-key.der"), "{said}");
+    site.clean().await;
+}
+
+#[tokio::test]
+async fn what_is_kept_ready_is_what_the_present_life_was_told() {
+    let site = Site::new();
+    for kept in [
+        Some("2:small:tests,1:medium:others"),
+        Some("1:small:tests"),
+        None,
+    ] {
+        let mut command = site.command();
+        command.envs(kept.map(|kept| ("GATEWAY_KEEP_READY", kept)));
+        let running = Running::hearing(command.spawn().unwrap()).await;
+        running.end(Signal::TERM).await;
+        let measured = site.launcher().await.measure().await.unwrap();
+        let pools = measured.pools.iter().map(|pool| {
+            let class = ResourceClass::ALL.into_iter();
+            let class = class.filter(|class| Limits::of(*class) == pool.kind.limits);
+            let class = class.map(ResourceClass::name).next().unwrap();
+            format!("{}:{class}:{}", pool.wanted, pool.kind.trust_domain)
+        });
+        let pools = pools.collect::<Vec<_>>().join(",");
+        assert_eq!(pools, kept.unwrap_or_default());
+    }
     site.clean().await;
 }
 
