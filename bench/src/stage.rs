@@ -10,7 +10,7 @@ use glovebox_client::{AgentClient, ByteStream, Identity};
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
-use glovebox_protocol::sign::SigningKey;
+use glovebox_protocol::sign::{Epoch, SigningKey};
 use glovebox_runtime::{Runtime as _, SandboxSpec, Start};
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
 use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options, Pool, ReadyKind};
@@ -150,8 +150,8 @@ impl Stage {
             is_unclaimed: false,
             hard_deadline_ms: None,
         };
-        self.shared.runtime.create(spec.validate()?).await?;
-        Ok(Arc::clone(&self.shared).place(id).open())
+        let made = self.shared.runtime.create(spec.validate()?).await?;
+        Ok(Arc::clone(&self.shared).place(id, made.agent_epoch).open())
     }
 
     /// Keeps so many sandboxes ready that [`Self::create`] with a template takes, and waits until
@@ -248,7 +248,7 @@ pub(crate) fn roomy() -> Limits {
 
 impl Shared {
     /// Where a sandbox is.
-    fn place(self: Arc<Self>, id: SandboxId) -> Place {
+    fn place(self: Arc<Self>, id: SandboxId, epoch: Option<Epoch>) -> Place {
         Place::new(id, move || {
             let identity = Identity {
                 key: Arc::clone(&self.key),
@@ -264,6 +264,7 @@ impl Shared {
                     Ok(Box::new(stream) as Box<dyn ByteStream>)
                 }
             })
+            .knowing(epoch)
         })
     }
 }

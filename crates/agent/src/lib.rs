@@ -21,6 +21,7 @@ mod lock;
 mod logs;
 mod orders;
 mod process;
+mod rehearsal;
 mod reply;
 mod routes;
 mod shared;

@@ -12,6 +12,7 @@ use crate::claimed::Claimed;
 use crate::error::ApiError;
 use crate::idle;
 use crate::line::{Line, Packet};
+use crate::rehearsal;
 use crate::shared::Shared;
 
 /// How long a request waits for the sandbox to become somebody's. The claim is sent before anybody
@@ -93,12 +94,16 @@ impl Shared {
     }
 
     /// Sees to a kernel before anybody asks for one, and says so when it is there.
-    pub(crate) fn prepare_kernel(&self) {
-        let line = self.line.clone();
-        self.kernel.prepare(move || {
+    pub(crate) fn prepare_kernel(self: &Arc<Self>) {
+        let (line, epoch) = (self.line.clone(), self.epoch);
+        let in_advance = self.claimed.get().is_none();
+        if in_advance {
+            self.keep(tokio::spawn(rehearsal::first_request(Arc::downgrade(self))));
+        }
+        self.kernel.prepare(in_advance, move || {
             if let Some(line) = line {
                 // A launcher that is gone takes the sandbox with it.
-                let _ = line.send(FromAgent::KernelReady);
+                let _ = line.send(FromAgent::KernelReady { epoch });
             }
         });
     }

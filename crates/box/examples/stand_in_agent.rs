@@ -18,6 +18,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use glovebox_protocol::agent_config::AgentConfig;
 use glovebox_protocol::launcher_line::{FromAgent, MAX_TO_AGENT, ToAgent};
+use glovebox_protocol::sign::Epoch;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -192,7 +193,10 @@ impl Line {
                 drop(held);
                 if in_advance && !is_claim {
                     in_advance = false;
-                    let ready = serde_json::to_vec(&FromAgent::KernelReady).unwrap();
+                    let ready = serde_json::to_vec(&FromAgent::KernelReady {
+                        epoch: Epoch::random().unwrap(),
+                    })
+                    .unwrap();
                     rustix::io::write(&*socket, &ready).unwrap();
                 }
             }

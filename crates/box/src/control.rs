@@ -14,7 +14,7 @@ use std::time::Duration;
 use glovebox_protocol::agent_config::{AgentIds, Start};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
-use glovebox_protocol::sign::PublicKey;
+use glovebox_protocol::sign::{Epoch, PublicKey};
 use serde::{Deserialize, Serialize};
 
 use crate::weakness::Weakness;
@@ -250,6 +250,8 @@ pub struct BoxFacts {
     pub host_ids: AgentIds,
     /// When it has to be gone, in milliseconds since 1970 (UTC).
     pub hard_deadline_ms: Option<i64>,
+    /// The boot epoch of its agent, where that has said it.
+    pub agent_epoch: Option<Epoch>,
     /// Whether it had been made before it was asked for.
     pub was_ready: bool,
     /// Microseconds that each step of the making took, in order.

@@ -70,6 +70,16 @@ impl AgentClient {
         }
     }
 
+    /// The same, where the agent's boot epoch is known already: then nobody has to ask for it
+    /// before the first request.
+    #[must_use]
+    pub fn knowing(self, epoch: Option<Epoch>) -> Self {
+        if let Some(epoch) = epoch {
+            self.link.set_epoch(epoch);
+        }
+        self
+    }
+
     pub(crate) fn over(link: Link) -> Self {
         Self {
             link: Arc::new(link),

@@ -147,7 +147,11 @@ async fn make(
 async fn start(shared: &Shared, spec: ValidatedSpec) -> Result<Epoch, ApiError> {
     let id = spec.get().id;
     let from_runtime = |error: RuntimeError| ApiError::from_runtime(&error);
-    shared.runtime.create(spec).await.map_err(from_runtime)?;
+    let made = shared.runtime.create(spec).await.map_err(from_runtime)?;
+    if let Some(epoch) = made.agent_epoch {
+        // Its runtime has heard it, and with it that the agent speaks our protocol.
+        return Ok(epoch);
+    }
     let stream = shared.runtime.connect(id).await.map_err(from_runtime)?;
     let pool = shared.table.with(id, |entry| Arc::clone(&entry.pool));
     let health = relay::health(stream, &pool.unwrap_or_default()).await;

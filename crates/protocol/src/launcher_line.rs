@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::agent_config::Claim;
+use crate::sign::Epoch;
 
 /// Longest packet of an agent, in bytes.
 pub const MAX_FROM_AGENT: usize = 256;
@@ -47,7 +48,10 @@ pub enum FromAgent {
     /// The last kernel is gone; another one is wanted.
     KernelWanted,
     /// The first kernel takes code.
-    KernelReady,
+    KernelReady {
+        /// The agent's boot epoch, so that nobody has to ask for it before the first request.
+        epoch: Epoch,
+    },
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ impl Played {
             ids: IDS,
             host_ids: IDS,
             hard_deadline_ms: None,
+            agent_epoch: None,
             was_ready,
             stages_us: Vec::new(),
         };

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds, Claim};
 use glovebox_protocol::record::{AttachedConfig, Magic};
+use glovebox_protocol::sign::Epoch;
 use glovebox_runtime::{
     RuntimeError, Sandbox, SandboxSpec, SandboxState, Start, ValidatedSpec, agent_answers,
 };
@@ -32,10 +33,11 @@ impl Inner {
         let id = spec.id;
         self.table.reserve(id, spec.hard_deadline_ms)?;
         match self.make_reserved(&spec).await {
-            Ok(()) => Ok(Sandbox {
+            Ok(epoch) => Ok(Sandbox {
                 id,
                 state: SandboxState::Running,
                 hard_deadline_ms: spec.hard_deadline_ms,
+                agent_epoch: Some(epoch),
             }),
             Err(error) => {
                 self.table.let_go(id).await;
@@ -68,7 +70,7 @@ impl Inner {
         Ok(())
     }
 
-    async fn make_reserved(self: &Arc<Self>, spec: &SandboxSpec) -> Result<(), RuntimeError> {
+    async fn make_reserved(self: &Arc<Self>, spec: &SandboxSpec) -> Result<Epoch, RuntimeError> {
         let id = spec.id;
         let doing = |what: &str| format!("{what} the container of sandbox {id}");
         let magic = Magic::new(random().map_err(|error| internal(doing("naming"), error))?);
@@ -125,7 +127,7 @@ impl Inner {
         self.keep(&labels, container, session);
         let stream = self.open(id).await?;
         match timeout(START_PATIENCE, agent_answers(stream)).await {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(epoch)) => Ok(epoch),
             Ok(Err(cause)) => Err(not_ready(cause)),
             Err(elapsed) => Err(not_ready(elapsed.into())),
         }

@@ -197,5 +197,6 @@ fn view(id: SandboxId, entry: &Entry) -> Sandbox {
         id,
         state: entry.state.clone(),
         hard_deadline_ms: entry.hard_deadline_ms,
+        agent_epoch: None,
     }
 }

@@ -117,6 +117,7 @@ impl FakeRuntime {
             id,
             state: SandboxState::Running,
             hard_deadline_ms,
+            agent_epoch: None,
         })
     }
 
@@ -297,6 +298,7 @@ fn view(id: SandboxId, entry: &Entry) -> Sandbox {
             },
         },
         hard_deadline_ms: entry.hard_deadline_ms,
+        agent_epoch: None,
     }
 }
 

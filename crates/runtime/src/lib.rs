@@ -25,6 +25,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use glovebox_protocol::ids::SandboxId;
+use glovebox_protocol::sign::Epoch;
 
 pub use glovebox_client::ByteStream as AgentStream;
 
@@ -102,6 +103,9 @@ pub struct Sandbox {
     pub state: SandboxState,
     /// When it has to be gone, in milliseconds since 1970 (UTC).
     pub hard_deadline_ms: Option<i64>,
+    /// The boot epoch of its agent, where that is known without asking it: as a rule when it has
+    /// just been made.
+    pub agent_epoch: Option<Epoch>,
 }
 
 /// Whether a sandbox runs.

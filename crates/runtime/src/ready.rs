@@ -5,17 +5,19 @@ use std::sync::Arc;
 use glovebox_client::{Connecting, Connector};
 use glovebox_protocol::PROTOCOL_VERSION;
 use glovebox_protocol::ids::SandboxId;
+use glovebox_protocol::sign::Epoch;
 
 use crate::{AgentStream, Cause, Runtime};
 
-/// Waits for the first answer of a sandbox's agent, and checks that it speaks our protocol.
+/// Waits for the first answer of a sandbox's agent, and checks that it speaks our protocol. Gives
+/// the agent's boot epoch.
 ///
 /// # Errors
 /// When the stream ends before an answer, or the agent speaks another protocol.
-pub async fn agent_answers(stream: Box<dyn AgentStream>) -> Result<(), Cause> {
+pub async fn agent_answers(stream: Box<dyn AgentStream>) -> Result<Epoch, Cause> {
     let health = glovebox_client::first_health(stream).await?;
     if health.protocol == PROTOCOL_VERSION {
-        Ok(())
+        Ok(health.epoch)
     } else {
         Err(glovebox_client::ClientError::ProtocolMismatch {
             theirs: health.protocol,

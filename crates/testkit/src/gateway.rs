@@ -183,6 +183,7 @@ fn sandbox(view: SandboxView) -> Sandbox {
             Seen::Starting | Seen::Running | Seen::Ending { .. } => SandboxState::Running,
         },
         hard_deadline_ms: view.hard_deadline_ms,
+        agent_epoch: view.agent_epoch,
     }
 }
 

@@ -5,16 +5,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use glovebox_protocol::event::Outcome;
 use tokio::time::{Instant, timeout_at};
 
 use super::host::{KernelHost, START_LIMIT, Seat};
 use super::live::{Live, end_of};
+use super::run::Run;
 use super::starting::{KernelStartError, Starting};
+
+/// The first cell of a kernel that is made in advance. It leaves nothing behind.
+const REHEARSED: &str = "1 + 1";
 
 impl KernelHost {
     /// Sees to it that there is a kernel before anybody asks for one, and calls `ready` then.
-    /// Whoever comes meanwhile waits for it.
-    pub(crate) fn prepare(self: &Arc<Self>, ready: impl FnOnce() + Send + 'static) {
+    /// Whoever comes meanwhile waits for it. Where `rehearsed` is asked for, a first cell has run in
+    /// it by then, so that the first one of a user finds everything in its place.
+    pub(crate) fn prepare(
+        self: &Arc<Self>,
+        rehearsed: bool,
+        ready: impl FnOnce() + Send + 'static,
+    ) {
         let host = Arc::clone(self);
         let in_use = self.parts.activity.begin();
         // At once, where nobody is there: a request that comes next finds the seat taken.
@@ -27,12 +37,27 @@ impl KernelHost {
             match host.ensure(&mut seat, START_LIMIT).await {
                 Ok(made) => {
                     seat.unasked |= made;
-                    ready();
+                    match host.rehearse(&mut seat, rehearsed && made).await {
+                        Ok(()) => ready(),
+                        Err(outcome) => (host.parts.words)(&format!(
+                            "the first cell of a kernel that was made in advance {outcome}"
+                        )),
+                    }
                 }
                 Err(error) => (host.parts.words)(&format!("no kernel came up: {error}")),
             }
             drop(in_use);
         });
+    }
+
+    async fn rehearse(self: &Arc<Self>, seat: &mut Seat, is_wanted: bool) -> Result<(), Outcome> {
+        if !is_wanted {
+            return Ok(());
+        }
+        match Run::rehearse(self, seat, REHEARSED).await {
+            outcome if outcome.is_success() => Ok(()),
+            outcome => Err(outcome),
+        }
     }
 
     /// Makes a kernel for a caller unless one is alive. `env` holds the variables that the caller

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use glovebox_protocol::event::{Ended, EventBody, Note, Outcome};
+use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::kernel::{Execute, KernelState};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::time::Instant;
 
 use super::call::Call;
@@ -13,7 +14,11 @@ use super::host::{KernelHost, START_LIMIT, Seat};
 use super::live::Live;
 use super::starting::KernelStartError;
 use crate::error::ApiError;
+use crate::logs::Logs;
 use crate::process::{Asked, Claim, Sink, milliseconds_since};
+
+/// How long a rehearsal may take, in milliseconds.
+const REHEARSAL_LIMIT_MS: u64 = 10_000;
 
 /// An execute on its way.
 pub(super) struct Run {
@@ -69,6 +74,34 @@ impl Run {
         self.sink.finish(&last).await;
         // On a task of its own, which gets its turn when the last of the answer is on its way.
         tokio::spawn(async move { self.host.pipes.prepare() });
+    }
+
+    /// Runs code that nobody asked for and nobody hears of, in a kernel that nobody has used. How it
+    /// ended.
+    pub(super) async fn rehearse(host: &Arc<KernelHost>, seat: &mut Seat, code: &str) -> Outcome {
+        let execution = ExecutionId::new();
+        let (frames, mut heard) = mpsc::channel(1);
+        let run = Self {
+            host: Arc::clone(host),
+            sink: Sink::new(frames, None, Arc::new(Logs::new()).begin(execution)),
+            request: Execute {
+                execution,
+                code: String::new(),
+                time_limit_ms: REHEARSAL_LIMIT_MS,
+                output_limit_bytes: 0,
+                silent: true,
+            },
+        };
+        let called = async {
+            let (outcome, _) = run.call(seat, code.into()).await;
+            // Ends what hears it.
+            drop(run);
+            outcome
+        };
+        let hearing = async { while heard.recv().await.is_some() {} };
+        let (outcome, ()) = tokio::join!(called, hearing);
+        host.pipes.prepare();
+        outcome
     }
 
     /// Makes sure that there is a kernel, and tells what has to be told before its first output.

@@ -26,7 +26,8 @@ impl Pod {
         };
         match running.line.hear() {
             Heard::Word(FromAgent::KernelWanted) => self.wish(key),
-            Heard::Word(FromAgent::KernelReady) => {
+            Heard::Word(FromAgent::KernelReady { epoch }) => {
+                running.facts.agent_epoch = Some(epoch);
                 if std::mem::replace(&mut running.said_ready, true) {
                     self.agent_repeats_itself(key);
                 } else {

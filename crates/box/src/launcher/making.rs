@@ -164,6 +164,7 @@ impl Pod {
                     workload: host(begun.ids.pod.workload),
                 },
                 hard_deadline_ms: wanted.hard_deadline_ms,
+                agent_epoch: None,
                 was_ready: false,
                 stages_us: Vec::new(),
             },

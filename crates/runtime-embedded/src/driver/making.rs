@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use glovebox_box::control::{BoxFacts, BoxKind, BoxSpec, FromLauncher, ToLauncher};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
+use glovebox_protocol::sign::Epoch;
 use glovebox_runtime::{AgentStream, RuntimeError, Sandbox, SandboxState, ValidatedSpec};
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
@@ -61,11 +62,11 @@ impl Inner {
             is_unclaimed: spec.is_unclaimed,
             hard_deadline_ms: spec.hard_deadline_ms,
         };
-        let was_ready = match self.ask_for_box(asked).await {
+        let (was_ready, said) = match self.ask_for_box(asked).await {
             Ok(facts) => {
-                let was_ready = facts.was_ready;
+                let known = (facts.was_ready, facts.agent_epoch);
                 self.table.is_made(id, facts);
-                was_ready
+                known
             }
             Err(error) => {
                 self.table.forget(id);
@@ -74,13 +75,15 @@ impl Inner {
         };
         // The kernel in a box that was ready took code before the box was given away, so its agent
         // runs; and the agent heard whose box it is before it looks at its first request.
-        if !was_ready {
-            self.until_ready(id).await?;
-        }
+        let agent_epoch = match said {
+            Some(epoch) if was_ready => epoch,
+            _ => self.until_ready(id).await?,
+        };
         Ok(Sandbox {
             id,
             state: SandboxState::Running,
             hard_deadline_ms: spec.hard_deadline_ms,
+            agent_epoch: Some(agent_epoch),
         })
     }
 
@@ -111,18 +114,20 @@ impl Inner {
         }
     }
 
-    /// Waits for the agent's first answer; a sandbox that gives none is removed again.
-    async fn until_ready(&self, id: SandboxId) -> Result<(), RuntimeError> {
+    /// Waits for the agent's first answer, which has its boot epoch; a sandbox that gives none is
+    /// removed again.
+    async fn until_ready(&self, id: SandboxId) -> Result<Epoch, RuntimeError> {
         let answered = async {
             let stream = self.open(id).await?;
             match timeout(START_PATIENCE, glovebox_runtime::agent_answers(stream)).await {
-                Ok(Ok(())) => Ok(()),
+                Ok(Ok(epoch)) => Ok(epoch),
                 Ok(Err(cause)) => Err(self.not_ready(id, cause)),
                 Err(elapsed) => Err(self.not_ready(id, elapsed.into())),
             }
         };
-        let Err(error) = answered.await else {
-            return Ok(());
+        let error = match answered.await {
+            Ok(epoch) => return Ok(epoch),
+            Err(error) => error,
         };
         // What went wrong first is what has to be known; a sandbox that cannot be removed now
         // goes with the launcher.

@@ -25,6 +25,7 @@ impl Entry {
             id,
             state: self.state.clone(),
             hard_deadline_ms: self.hard_deadline_ms,
+            agent_epoch: self.facts.as_ref().and_then(|facts| facts.agent_epoch),
         }
     }
 }
