@@ -205,6 +205,9 @@ pub enum FromLauncher {
         pools: Vec<PoolFacts>,
         /// Every template that lives.
         templates: Vec<TemplateFacts>,
+        /// Memory that all boxes and templates use together, in bytes; nothing where memory is not
+        /// counted.
+        memory_bytes: Option<u64>,
     },
     /// A request could not be fulfilled; nothing of it is left behind.
     Failed {

@@ -17,8 +17,16 @@ pub(crate) fn read<T>(path: &Path) -> Result<T, Failure>
 where
     T: FromStr<Err: std::error::Error + Send + Sync + 'static>,
 {
-    let file = fs_err::File::open(path).map_err(|error| unreadable(path, &error))?;
+    // Without waiting: a pipe in the file's place would never open.
+    let file = fs_err::OpenOptions::new()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)
+        .map_err(|error| unreadable(path, &error))?;
     let metadata = file.metadata().map_err(|error| unreadable(path, &error))?;
+    if !metadata.is_file() {
+        return Err(Failure::bad_input(format!("{} is no file", shown(path))));
+    }
     if metadata.mode() & 0o077 != 0 {
         return Err(Failure::Input {
             problem: format!("{} is a secret that others can read", shown(path)),

@@ -9,11 +9,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use glovebox_protocol::event::EventBody;
-use glovebox_protocol::gateway::{CanaryPlan, CanaryReport, CanaryResult, CanaryTarget, Reach};
+use glovebox_protocol::gateway::{
+    CanaryPlan, CanaryReport, CanaryResult, CanaryTarget, Expected, Reach,
+};
 use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::process::StartProcess;
 use tokio::time::timeout;
 
+use crate::exchange::now_ms;
 use crate::{AgentClient, ClientError, Execution};
 
 /// What is run inside of a sandbox.
@@ -48,6 +51,12 @@ pub enum CanaryError {
         /// What was said instead.
         said: String,
     },
+    /// The gateway's own targets were closed before the attempts were over.
+    #[error("the gateway had closed its own targets before all were tried")]
+    Late,
+    /// The plan has nothing that shows whether the attempts are real ones.
+    #[error("the gateway's plan has no positive control")]
+    NoControl,
     /// The attempts took too long.
     #[error("the canary's attempts did not end in time")]
     Slow,
@@ -65,6 +74,12 @@ pub async fn run(
     subject: &AgentClient,
     other: &AgentClient,
 ) -> Result<CanaryReport, CanaryError> {
+    let has_control = |target: &CanaryTarget| {
+        target.expected == Expected::Open && matches!(target.reach, Reach::OwnSocket)
+    };
+    if !plan.targets.iter().any(has_control) {
+        return Err(CanaryError::NoControl);
+    }
     let opened = match name_of_other(plan) {
         Some(name) => Some(open(other, name).await?),
         None => None,
@@ -84,6 +99,10 @@ pub async fn run(
         .map_err(|_| CanaryError::Slow)??;
     // Until here the second sandbox has listened.
     drop(opened);
+    // An attempt at what is not there any more shows nothing.
+    if now_ms() >= plan.open_until_ms {
+        return Err(CanaryError::Late);
+    }
     report(plan, &said)
 }
 

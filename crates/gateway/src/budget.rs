@@ -4,6 +4,8 @@
 //! not on limits, which hardly anybody reaches. Where the runtime cannot tell, the reserve counts
 //! alone.
 
+use std::sync::atomic::Ordering;
+
 use glovebox_protocol::limits::Limits;
 
 use crate::error::{ApiError, chain};
@@ -27,23 +29,25 @@ pub(crate) fn reserve(limits: Option<&Limits>) -> u64 {
     })
 }
 
-/// What all sandboxes use, in bytes, as far as the runtime can tell.
-pub(crate) async fn measured(shared: &Shared) -> u64 {
+/// Looks how much memory all sandboxes use, as far as the runtime can tell. What is made until the
+/// next look is covered by its reserve.
+pub(crate) async fn measure(shared: &Shared) {
     match shared.runtime.memory_used().await {
-        Ok(used) => used.unwrap_or(0),
-        // Then the reserve is all that is known; that the runtime does not answer shows elsewhere.
+        Ok(used) => shared
+            .memory_bytes
+            .store(used.unwrap_or(0), Ordering::Relaxed),
+        // What was seen last goes on counting; that the runtime does not answer shows elsewhere.
         Err(error) => {
             let message = chain("asking the runtime how much memory is used", &error);
             let facts = serde_json::json!({ "message": message });
             shared.journal.tell(shared.now_ms(), "not_measured", facts);
-            0
         }
     }
 }
 
 /// What is taken now.
-pub(crate) async fn load(shared: &Shared) -> Load {
-    let measured = measured(shared).await;
+pub(crate) fn load(shared: &Shared) -> Load {
+    let measured = shared.memory_bytes.load(Ordering::Relaxed);
     let taken = shared.table.taken();
     Load {
         sandboxes: taken.sandboxes,

@@ -57,7 +57,7 @@ async fn images(shared: &Shared) -> Vec<ImageInfo> {
 }
 
 async fn budget(shared: &Shared) -> Budget {
-    let load = crate::budget::load(shared).await;
+    let load = crate::budget::load(shared);
     Budget {
         sandboxes: load.sandboxes,
         max_sandboxes: shared.rules.max_sandboxes,

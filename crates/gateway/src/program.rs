@@ -14,6 +14,7 @@ use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{self, Config, Fault, Listen, Machine, RuntimeKind, SecretsError, Transport};
+use crate::error::chain;
 use crate::folder::{self, FolderError, Identity, StateFolder};
 use crate::{
     Fingerprint, Gateway, Journal, Listener, Place, Rules, Surroundings, listening, system_clock,
@@ -138,8 +139,12 @@ async fn start(config: &Config) -> Result<Arc<dyn Runtime>, ProgramError> {
 async fn serve(config: &Config, identity: Identity) -> Result<(), ProgramError> {
     // Before anybody can know that the program runs: an uncaught signal would end it at once.
     let signals = Signals::catch()?;
-    let runtime = start(config).await?;
-    serve_over(config, identity, runtime, signals).await
+    let Signals { mut stop, hangup } = signals;
+    let runtime = tokio::select! {
+        started = start(config) => started?,
+        () = told_to_stop(&mut stop) => return Ok(()),
+    };
+    serve_over(config, identity, runtime, Signals { stop, hangup }).await
 }
 
 async fn serve_over(
@@ -181,11 +186,11 @@ async fn serve_over(
         "fingerprint": is_tls.then(|| fingerprint.to_string()),
     });
     journal.tell((system_clock())(), "listening", facts);
-    let Signals { stop, hangup } = signals;
+    let Signals { mut stop, hangup } = signals;
     tokio::select! {
         source = gateway.serve(listener) => Err(ProgramError::Listen { at, source }),
         () = secrets::follow((&config.credentials, stamp), hangup, &gateway, &journal) => Ok(()),
-        () = told_to_stop(stop) => Ok(()),
+        () = told_to_stop(&mut stop) => Ok(()),
     }
 }
 
@@ -208,7 +213,7 @@ impl Signals {
     }
 }
 
-async fn told_to_stop([mut terminate, mut interrupt]: [Signal; 2]) {
+async fn told_to_stop([terminate, interrupt]: &mut [Signal; 2]) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
@@ -216,8 +221,15 @@ async fn told_to_stop([mut terminate, mut interrupt]: [Signal; 2]) {
 }
 
 fn from_runtime(name: &'static str, error: RuntimeError) -> ProgramError {
-    ProgramError::Runtime {
-        name,
-        source: error.into(),
-    }
+    let fix = match &error {
+        RuntimeError::Unsupported { fix, .. } | RuntimeError::Unavailable { fix, .. } => {
+            fix.clone()
+        }
+        _ => None,
+    };
+    let source: glovebox_runtime::Cause = match fix {
+        Some(fix) => format!("{}; fix: {fix}", chain("it does not start", &error)).into(),
+        None => error.into(),
+    };
+    ProgramError::Runtime { name, source }
 }

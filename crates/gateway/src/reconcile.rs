@@ -69,6 +69,7 @@ pub(crate) async fn look(shared: &Arc<Shared>) -> Result<(), String> {
         }
     }
     end_overdue(shared).await;
+    budget::measure(shared).await;
     shared.table.forget_old(shared.now_ms());
     shared
         .table

@@ -77,7 +77,7 @@ async fn send(
             None => connect(shared, id).await?,
         };
         match channel.send(request).await {
-            Ok(response) => return Ok(answer(response, channel, pool).await),
+            Ok(response) => return answer(response, channel, pool).await,
             Err(mut failed) => match failed.take_message() {
                 Some(unsent) if is_kept => request = unsent,
                 _ => {
@@ -140,12 +140,13 @@ async fn lost(shared: &Shared, id: SandboxId, cause: &(dyn std::error::Error + S
 
 /// What comes back to the sender: of the agent's headers only those that it has to know. An agent
 /// cannot pass for the gateway.
-async fn answer(
-    response: Response<Incoming>,
-    channel: Channel,
-    pool: Arc<Pool>,
-) -> Response<ReplyBody> {
+async fn answer(response: Response<Incoming>, channel: Channel, pool: Arc<Pool>) -> Reply {
     let (parts, incoming) = response.into_parts();
+    // Others would change what the connection to the caller is.
+    if !(200..600).contains(&parts.status.as_u16()) {
+        let what = "the agent has answered with something that is no answer";
+        return Err(ApiError::unavailable(what));
+    }
     let mut body = AgentBody {
         incoming,
         channel: Some(channel),
@@ -160,7 +161,7 @@ async fn answer(
     *response.status_mut() = parts.status;
     let names = [CONTENT_TYPE.as_str(), CACHE_CONTROL.as_str(), names::EPOCH];
     copy(names.into_iter(), &parts.headers, response.headers_mut());
-    response
+    Ok(response)
 }
 
 fn copy(names: impl Iterator<Item = &'static str>, from: &HeaderMap, to: &mut HeaderMap) {

@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) place: Place,
     pub(crate) plans: Plans,
     auth: Mutex<Auth>,
+    /// Memory that all sandboxes used when it was last looked at, in bytes.
+    pub(crate) memory_bytes: AtomicU64,
     /// Whether what another life of the gateway has made is in the table.
     adopted: SetOnce<()>,
 }
@@ -103,6 +106,7 @@ impl Shared {
             place: surroundings.place,
             plans: Plans::default(),
             auth: Mutex::new(Auth { verifier, ids }),
+            memory_bytes: AtomicU64::new(0),
             adopted: SetOnce::new(),
         })
     }

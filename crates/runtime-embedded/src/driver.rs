@@ -2,6 +2,7 @@
 
 mod examine;
 mod failure;
+mod launch;
 mod making;
 mod ready;
 mod table;
@@ -9,11 +10,8 @@ mod table;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use glovebox_box::control::{
-    FaultKind, FromLauncher, LauncherConfig, PodFacts, Renewal, ToLauncher,
-};
+use glovebox_box::control::{FromLauncher, LauncherConfig, PodFacts, Renewal, ToLauncher};
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_runtime::{
@@ -21,17 +19,15 @@ use glovebox_runtime::{
     Sandbox, ValidatedSpec,
 };
 
-use crate::link::{Link, LinkError};
+use crate::link::LinkError;
 pub use examine::CHECKS;
 use examine::Host;
 use failure::from_link;
+use launch::Launch;
 use making::{Inner, Making};
 pub use ready::{Made, Measured, Pool, ReadyKind, Template};
 use table::Table;
-
-/// How often, and how many times, a launcher that is just ending is looked for again.
-const ASK_EVERY: Duration = Duration::from_millis(50);
-const ASK_TIMES: u32 = 400;
+use tokio::sync::RwLock;
 
 /// What an embedded runtime needs to know.
 #[derive(Debug, Clone)]
@@ -102,12 +98,15 @@ impl EmbeddedRuntime {
             renewal: Renewal::default(),
             stays,
         };
+        let launch = Launch {
+            program: options.launcher,
+            config,
+        };
         let table = Table::default();
-        let (link, facts) = find_or_start(&options.launcher, &config, &table)
-            .await
-            .map_err(|error| from_link("starting the launcher of the embedded runtime", error))?;
+        let (link, facts) = launch.find_or_start(&table).await?;
         let inner = Inner {
-            link,
+            launch,
+            link: RwLock::new(Arc::new(link)),
             table,
             layers: options.layers,
             installation: options.installation,
@@ -145,9 +144,8 @@ impl EmbeddedRuntime {
             kind.trust_domain
         );
         let kind = kind.on(self.inner.layers.clone());
-        let answer = self
-            .inner
-            .link
+        let link = self.inner.link().await;
+        let answer = link
             .ask(|id| ToLauncher::KeepReady { id, kind, count })
             .await;
         match answer {
@@ -163,12 +161,17 @@ impl EmbeddedRuntime {
     /// When the launcher is gone.
     pub async fn measure(&self) -> Result<Measured, RuntimeError> {
         let doing = "asking the launcher for its figures";
-        match self.inner.link.ask(|id| ToLauncher::Measure { id }).await {
+        let link = self.inner.link().await;
+        match link.ask(|id| ToLauncher::Measure { id }).await {
             Ok(FromLauncher::Measured {
-                pools, templates, ..
+                pools,
+                templates,
+                memory_bytes,
+                ..
             }) => Ok(Measured {
                 pools: pools.into_iter().map(Pool::from).collect(),
                 templates: templates.into_iter().map(Template::from).collect(),
+                memory_bytes,
             }),
             Ok(_) => Err(from_link(doing, LinkError::Mismatched)),
             Err(error) => Err(from_link(doing, error)),
@@ -192,9 +195,8 @@ impl EmbeddedRuntime {
             fix: None,
             cause,
         };
-        let status = self
-            .inner
-            .link
+        let link = self.inner.link().await;
+        let status = link
             .close()
             .await
             .map_err(|source| unavailable(source.into()))?;
@@ -247,7 +249,14 @@ impl Runtime for EmbeddedRuntime {
     }
 
     fn list(&self) -> Reply<'_, Vec<Sandbox>> {
-        Box::pin(async move { Ok(self.inner.table.view_all()) })
+        Box::pin(async move {
+            self.inner.revive().await?;
+            Ok(self.inner.table.view_all())
+        })
+    }
+
+    fn memory_used(&self) -> Reply<'_, Option<u64>> {
+        Box::pin(async move { Ok(self.measure().await?.memory_bytes) })
     }
 
     fn connect(&self, id: SandboxId) -> Reply<'_, Box<dyn AgentStream>> {
@@ -265,29 +274,6 @@ impl Runtime for EmbeddedRuntime {
     fn examine<'a>(&'a self, _images: &'a [String]) -> Reply<'a, Examined> {
         Box::pin(self.host.examine(&self.facts.weaker))
     }
-}
-
-/// Comes in to the launcher that is there, or starts one.
-async fn find_or_start(
-    program: &Path,
-    config: &LauncherConfig,
-    table: &Table,
-) -> Result<(Link, PodFacts), LinkError> {
-    let mut asking = tokio::time::interval(ASK_EVERY);
-    for _ in 0..ASK_TIMES {
-        asking.tick().await;
-        if config.stays
-            && let Some(found) = Link::attach(config, table.clone()).await?
-        {
-            return Ok(found);
-        }
-        match Link::start(program, config, table.clone()).await {
-            // One is just ending, or was started a moment ago by somebody else.
-            Err(LinkError::Fault(fault)) if config.stays && fault.kind == FaultKind::Held => {}
-            other => return other,
-        }
-    }
-    Link::start(program, config, table.clone()).await
 }
 
 /// Where one launcher is to make its folder: in the same place for each of an installation, where

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use glovebox_box::control::{
     BoxEnd, BoxFacts, DOOR, Fault, FromLauncher, LauncherConfig, PodFacts, ToLauncher,
@@ -18,9 +18,14 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 /// Longest line of the launcher's, in bytes.
 const MAX_LINE: u64 = 16 * 1024 * 1024;
+
+/// How long a launcher that stays may take to let a runtime in. One that serves another lets it
+/// wait until that is gone.
+const DOOR_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How much of what the launcher says on standard error is kept for messages, in bytes.
 const KEPT_STDERR: usize = 4096;
@@ -42,6 +47,12 @@ pub(crate) enum LinkError {
     Ended {
         /// What it said last on standard error.
         said: String,
+    },
+    /// There is one, and it does not take this runtime.
+    #[error("the launcher at {} serves another runtime", door.display())]
+    Busy {
+        /// Where it was asked.
+        door: PathBuf,
     },
     /// The launcher said something that is no answer.
     #[error("the launcher's answer could not be read")]
@@ -136,13 +147,16 @@ impl Link {
         config: &LauncherConfig,
         watcher: impl Watcher,
     ) -> Result<Option<(Self, PodFacts)>, LinkError> {
-        let Ok(stream) = UnixStream::connect(config.run.join(DOOR)).await else {
+        let door = config.run.join(DOOR);
+        let Ok(stream) = UnixStream::connect(&door).await else {
             return Ok(None);
         };
-        match Self::begin(stream, None, Arc::default(), config, watcher).await {
-            Ok(attached) => Ok(Some(attached)),
-            Err(LinkError::Ended { .. }) => Ok(None),
-            Err(error) => Err(error),
+        let attaching = Self::begin(stream, None, Arc::default(), config, watcher);
+        match timeout(DOOR_PATIENCE, attaching).await {
+            Ok(Ok(attached)) => Ok(Some(attached)),
+            Ok(Err(LinkError::Ended { .. })) => Ok(None),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(LinkError::Busy { door }),
         }
     }
 
@@ -178,6 +192,11 @@ impl Link {
         let routing = tokio::spawn(route(lines, pid, Arc::clone(&link.waiting), watcher));
         *link.routing.lock().await = Some(routing);
         Ok((link, facts))
+    }
+
+    /// Whether the launcher has ended, or cannot be understood any more.
+    pub(crate) fn is_over(&self) -> bool {
+        lock(&self.waiting).over
     }
 
     /// Sends one request and waits for its answer.

@@ -215,3 +215,23 @@ async fn a_runtime_of_another_configuration_is_not_let_in_and_harms_nothing() {
     assert_eq!(found.state, SandboxState::Running);
     second.shut_down().await.unwrap();
 }
+
+#[tokio::test]
+async fn memory_that_sandboxes_use_is_counted() {
+    let stage = Stage::new();
+    let runtime = stage.runtime().await;
+    let spec = stage.spec(Duration::from_secs(600));
+    let id = spec.get().id;
+    runtime.create(spec).await.unwrap();
+    let client = stage.client(&runtime, id);
+    execute(&client, "pass").await;
+    let before = runtime.memory_used().await.unwrap().unwrap();
+    execute(
+        &client,
+        "x = bytearray(200_000_000); x[::4096] = b'y' * len(x[::4096])",
+    )
+    .await;
+    let after = runtime.memory_used().await.unwrap().unwrap();
+    assert!(after > before + 150_000_000, "{before} and then {after}");
+    runtime.shut_down().await.unwrap();
+}

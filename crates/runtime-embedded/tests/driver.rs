@@ -79,7 +79,7 @@ impl Played {
             ids: IDS,
             host_ids: IDS,
             hard_deadline_ms: None,
-            agent_epoch: None,
+            agent_epoch: was_ready.then(|| Epoch::random().unwrap()),
             was_ready,
             stages_us: Vec::new(),
         };
@@ -110,6 +110,7 @@ impl Played {
             id: 0,
             pools,
             templates,
+            memory_bytes: Some(7),
         };
         let json = |answer: &FromLauncher| serde_json::to_string(answer).unwrap();
         let requests = folder.path().join("requests");

@@ -109,6 +109,23 @@ impl PodGroups {
         (pod, missing)
     }
 
+    /// Memory that everything in the pod uses, in bytes, without what the kernel has only cached
+    /// of files and gives back when it is needed. Nothing where memory is not counted.
+    pub(crate) fn memory_bytes(&self) -> Option<u64> {
+        let mut trees = self.trees.iter();
+        let tree = trees.find(|tree| tree.controllers.contains(&Controller::Memory))?;
+        let (usage, cached) = match self.version {
+            Version::One => ("memory.usage_in_bytes", "total_inactive_file "),
+            Version::Two => ("memory.current", "inactive_file "),
+        };
+        let read = |name: &str| files::read(&tree.folder.join(name)).ok();
+        let usage: u64 = read(usage)?.trim().parse().ok()?;
+        let stat = read("memory.stat")?;
+        let cached = stat.lines().find_map(|line| line.strip_prefix(cached));
+        let cached = cached.and_then(|bytes| bytes.trim().parse().ok());
+        Some(usage.saturating_sub(cached.unwrap_or(0)))
+    }
+
     /// Every limit that these groups cannot set; `causes` says why a controller has no group.
     fn missing(&self, causes: &BTreeMap<Controller, String>) -> Vec<Missing> {
         let mut missing = Vec::new();

@@ -17,6 +17,9 @@ use crate::control::{Fault, FromLauncher, LauncherConfig, PodFacts};
 /// How long a launcher that has no sandbox waits for the next runtime.
 const LINGER: Duration = Duration::from_secs(60);
 
+/// How long one that came in may take to say who it is. Others wait behind it.
+const GREETING_LIMIT: Duration = Duration::from_secs(5);
+
 /// How many ends are kept for the next runtime.
 const MISSED: usize = 10_000;
 
@@ -39,8 +42,8 @@ enum Stage {
     Served,
     /// It has closed the line, and what it said before is still to be done.
     Leaves,
-    /// It has come in, and has not said yet who it is.
-    Came,
+    /// It has come in, since then, and has not said yet who it is.
+    Came(Instant),
     /// There is none, since then.
     Gone(Instant),
 }
@@ -86,7 +89,7 @@ impl<'a> Caller<'a> {
                 }
                 Ok(request)
             }
-            Stage::Came | Stage::Gone(_) => Ok(None),
+            Stage::Came(_) | Stage::Gone(_) => Ok(None),
         }
     }
 
@@ -135,7 +138,7 @@ impl<'a> Caller<'a> {
         };
         events.leave_alone(door);
         *self.line = Line::new(socket)?;
-        self.stage = Stage::Came;
+        self.stage = Stage::Came(Instant::now());
         self.watch(events)
     }
 
@@ -171,8 +174,23 @@ impl<'a> Caller<'a> {
         match self.stage {
             // Once that has passed, only the end of the last sandbox changes anything.
             Stage::Gone(since) => Some(since + LINGER).filter(|until| *until > Instant::now()),
+            Stage::Came(since) => Some(since + GREETING_LIMIT),
             Stage::Leaves => Some(Instant::now()),
-            Stage::Served | Stage::Came => None,
+            Stage::Served => None,
+        }
+    }
+
+    /// Sends one away that came in and says nothing.
+    ///
+    /// # Errors
+    /// When the kernel has no room for more.
+    pub(super) fn look_at_greeting(&mut self, events: &Events) -> io::Result<()> {
+        match self.stage {
+            Stage::Came(since) if since.elapsed() >= GREETING_LIMIT => {
+                say("a runtime came in and did not say who it is");
+                self.goes(events)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -182,13 +200,13 @@ impl<'a> Caller<'a> {
             Stage::Gone(since) => {
                 self.door.is_none() || (no_sandbox_is_left && since.elapsed() >= LINGER)
             }
-            Stage::Served | Stage::Leaves | Stage::Came => false,
+            Stage::Served | Stage::Leaves | Stage::Came(_) => false,
         }
     }
 
     /// Hears who it is that came in.
     fn greet(&mut self, events: &Events) -> io::Result<()> {
-        if self.stage != Stage::Came {
+        if !matches!(self.stage, Stage::Came(_)) {
             return Ok(());
         }
         let Some(text) = self.line.next() else {

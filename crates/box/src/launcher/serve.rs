@@ -47,6 +47,7 @@ fn serve(caller: &mut Caller<'_>, lifeline: &OwnedFd, pod: &mut Pod) -> std::io:
             }
         }
         pod.look_at_what_is_due();
+        caller.look_at_greeting(&pod.events)?;
         let answers = std::mem::take(&mut pod.answers);
         caller.tell(&pod.events, answers)?;
         if pod.is_to_end || caller.is_done(pod.boxes.no_sandbox_is_left()) {
@@ -90,6 +91,7 @@ fn answer(text: &[u8], pod: &mut Pod) {
             id,
             pools: pod.pools.facts(Instant::now()),
             templates: pod.templates.facts(),
+            memory_bytes: pod.surroundings.pod.memory_bytes(),
         }),
         ToLauncher::End => pod.is_to_end = true,
     }

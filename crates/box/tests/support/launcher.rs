@@ -360,6 +360,7 @@ impl Launcher {
                 id: 10,
                 pools,
                 templates,
+                ..
             } => (pools, templates),
             other => panic!("the launcher said {other:?}"),
         }

@@ -80,9 +80,22 @@ impl CredentialSource {
 }
 
 fn load(path: &Path) -> Result<Credentials, SecretsError> {
+    use fs_err::os::unix::fs::OpenOptionsExt as _;
     use std::io::Read as _;
-    let file = fs_err::File::open(path).map_err(SecretsError::Read)?;
+    // Without waiting: a pipe in the file's place would never open.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = fs_err::OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)
+        .map_err(SecretsError::Read)?;
     let metadata = file.metadata().map_err(SecretsError::Read)?;
+    if !metadata.is_file() {
+        return Err(SecretsError::Content {
+            path: path.into(),
+            what: "is no file".into(),
+        });
+    }
     let own = rustix::process::geteuid().as_raw();
     if metadata.mode() & 0o077 != 0 {
         return Err(SecretsError::Mode {

@@ -326,8 +326,8 @@ async fn a_state_folder_has_one_owner_and_is_nobody_elses() {
 async fn what_is_kept_ready_is_what_the_present_life_was_told() {
     let site = Site::new();
     for kept in [
-        Some("2:small:tests,1:medium:others"),
-        Some("1:small:tests"),
+        Some("2:SMALL:tests,1:MEDIUM:others"),
+        Some("1:SMALL:tests"),
         None,
     ] {
         let mut command = site.command();

@@ -80,6 +80,47 @@ async fn a_gateway_that_is_killed_during_creates_makes_each_sandbox_once_or_not_
     during_creates(Kind::Embedded).await;
 }
 
+#[tokio::test]
+async fn a_launcher_that_is_killed_takes_its_sandboxes_along_and_is_replaced() {
+    let stage = Stage::start(Kind::Embedded).await;
+    let lost = stage.wanted(SandboxId::new());
+    stage.gateway().create(&lost).await.unwrap();
+    stage.kill_launcher();
+    let gone = async {
+        let mut look = tokio::time::interval(Duration::from_millis(50));
+        loop {
+            look.tick().await;
+            let view = stage.gateway().sandbox(lost.id).await.unwrap();
+            if let SandboxState::Ended { reason, .. } = view.state {
+                return reason;
+            }
+        }
+    };
+    let reason = tokio::time::timeout(PATIENCE, gone).await.unwrap();
+    assert_eq!(reason, "the launcher has ended");
+    let next = stage.wanted(SandboxId::new());
+    stage.gateway().create(&next).await.unwrap();
+    assert_eq!(execute(&stage.agent(next.id), "print(1 + 1)").await, "2\n");
+    stage.finish().await;
+}
+
+#[tokio::test]
+async fn a_second_gateway_of_an_installation_is_told_so_and_does_no_harm() {
+    let mut stage = Stage::start(Kind::Embedded).await;
+    let wanted = stage.wanted(SandboxId::new());
+    stage.gateway().create(&wanted).await.unwrap();
+    let (did_well, said) = stage.second();
+    assert!(
+        !did_well && said.contains("serves another runtime"),
+        "{said}"
+    );
+    assert_eq!(
+        execute(&stage.agent(wanted.id), "print(1 + 1)").await,
+        "2\n"
+    );
+    stage.finish().await;
+}
+
 mod docker {
     use super::Kind;
 

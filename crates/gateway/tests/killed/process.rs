@@ -150,6 +150,30 @@ impl Stage {
         }
     }
 
+    /// Kills the launcher without a word.
+    pub(crate) fn kill_launcher(&self) {
+        signal_launcher(&self.launcher_folder(), rustix::process::Signal::KILL);
+    }
+
+    /// Starts a second gateway beside it that has the same installation and another state folder,
+    /// and tells how it ended and what it said.
+    pub(crate) fn second(&mut self) -> (bool, String) {
+        let other = tempfile::tempdir().unwrap();
+        let listen = format!("unix:{}", socket(other.path()).display());
+        let state = other.path().join("state");
+        self.command
+            .env("GATEWAY_STATE_DIR", state)
+            .env("GATEWAY_LISTEN", listen);
+        let ended = self.command.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        (ended.status.success(), said)
+    }
+
+    fn launcher_folder(&self) -> PathBuf {
+        let text = self.installation.to_string();
+        self.run.join(text.rsplit('-').next().unwrap())
+    }
+
     /// How many containers there are of this installation.
     pub(crate) fn containers(&self) -> usize {
         engine::containers(self.installation).len()
@@ -172,7 +196,15 @@ async fn end_launcher(folder: &Path) {
         .await
         .unwrap();
     // Whoever says something else than what it was configured with is sent away; a signal is how
-    // people end it. Its process holds the lock file.
+    // people end it.
+    signal_launcher(folder, rustix::process::Signal::TERM);
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(60), line.read_to_end(&mut rest)).await;
+    assert!(ended.is_ok(), "the launcher does not end");
+}
+
+/// Sends a signal to the processes of the launcher, which hold its lock file.
+fn signal_launcher(folder: &Path, signal: rustix::process::Signal) {
     let lock = fs_err::canonicalize(folder.join("launcher.lock")).unwrap();
     let holds = |process: &Path| {
         let fds = fs_err::read_dir(process.join("fd"));
@@ -190,11 +222,8 @@ async fn end_launcher(folder: &Path) {
     for pid in launchers.collect::<Vec<_>>() {
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
         // The inner process ends with the outer one.
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        let _ = rustix::process::kill_process(pid, signal);
     }
-    let mut rest = Vec::new();
-    let ended = tokio::time::timeout(Duration::from_secs(60), line.read_to_end(&mut rest)).await;
-    assert!(ended.is_ok(), "the launcher does not end");
 }
 
 fn socket(folder: &Path) -> PathBuf {

@@ -26,7 +26,9 @@ pub(super) fn from_link(doing: &str, error: LinkError) -> RuntimeError {
         }
         other => RuntimeError::Unavailable {
             doing: doing.into(),
-            fix: None,
+            fix: matches!(other, LinkError::Busy { .. }).then(|| {
+                "end the gateway that has it, or give this one an installation of its own".into()
+            }),
             cause: Box::new(other),
         },
     }

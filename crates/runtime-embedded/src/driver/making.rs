@@ -9,10 +9,12 @@ use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::sign::Epoch;
 use glovebox_runtime::{AgentStream, RuntimeError, Sandbox, SandboxState, ValidatedSpec};
 use tokio::net::UnixStream;
+use tokio::sync::RwLock;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::failure::from_link;
+use super::launch::Launch;
 use super::table::Table;
 use crate::link::{Link, LinkError};
 
@@ -22,7 +24,8 @@ const START_PATIENCE: Duration = Duration::from_secs(90);
 /// What a call needs that may outlive whoever made it.
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) link: Link,
+    pub(super) launch: Launch,
+    pub(super) link: RwLock<Arc<Link>>,
     pub(super) table: Table,
     pub(super) layers: Vec<String>,
     pub(super) installation: InstallationId,
@@ -47,6 +50,7 @@ impl Inner {
             ));
         }
         let id = spec.id;
+        self.revive().await?;
         self.table.reserve(id, spec.hard_deadline_ms)?;
         let asked = BoxSpec {
             sandbox: id,
@@ -90,7 +94,7 @@ impl Inner {
     /// Takes over the sandboxes that a launcher has already.
     pub(super) async fn adopt(&self) -> Result<(), RuntimeError> {
         let doing = "asking the launcher for its sandboxes";
-        match self.link.ask(|id| ToLauncher::List { id }).await {
+        match self.link().await.ask(|id| ToLauncher::List { id }).await {
             Ok(FromLauncher::Listed { boxes, .. }) => {
                 boxes.into_iter().for_each(|facts| self.table.adopt(facts));
                 Ok(())
@@ -101,8 +105,8 @@ impl Inner {
     }
 
     async fn ask_for_box(&self, spec: BoxSpec) -> Result<BoxFacts, LinkError> {
-        let answer = self
-            .link
+        let link = self.link().await;
+        let answer = link
             .ask(|id| ToLauncher::Create {
                 id,
                 spec: Box::new(spec),
@@ -180,8 +184,8 @@ impl Inner {
     }
 
     async fn end(&self, doing: &str, sandbox: SandboxId) -> Result<(), RuntimeError> {
-        self.link
-            .ask(|id| ToLauncher::Remove { id, sandbox })
+        let link = self.link().await;
+        link.ask(|id| ToLauncher::Remove { id, sandbox })
             .await
             .map(drop)
             .map_err(|error| from_link(&format!("{doing} the sandbox {sandbox}"), error))

@@ -46,6 +46,9 @@ pub struct Measured {
     pub pools: Vec<Pool>,
     /// Every template that lives.
     pub templates: Vec<Template>,
+    /// Memory that all sandboxes and templates use together, in bytes; nothing where memory is not
+    /// counted.
+    pub memory_bytes: Option<u64>,
 }
 
 impl Measured {
