@@ -172,6 +172,7 @@ impl<'a> Caller<'a> {
     /// When there has to be looked whether the launcher is of any use still.
     pub(super) fn patience(&self) -> Option<Instant> {
         match self.stage {
+            Stage::Gone(_) if self.door.is_none() => Some(Instant::now()),
             // Once that has passed, only the end of the last sandbox changes anything.
             Stage::Gone(since) => Some(since + LINGER).filter(|until| *until > Instant::now()),
             Stage::Came(since) => Some(since + GREETING_LIMIT),
