@@ -2,6 +2,7 @@
 
 use hyper::StatusCode;
 use proptest::strategy::{Strategy as _, ValueTree as _};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -93,6 +94,13 @@ async fn what_is_too_large_is_refused_and_others_are_served() {
 
 #[tokio::test]
 async fn a_thousand_idle_connections_and_slow_ones_keep_nobody_out() {
+    // Both ends of each are in this process.
+    let files = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: files.maximum,
+        ..files
+    };
+    setrlimit(Resource::Nofile, raised).unwrap();
     let rig = Rig::start().await;
     let mut before = rig.wire().await;
     is_served(&rig, &mut before).await;

@@ -46,7 +46,10 @@ pub(crate) fn image() -> String {
 
 /// A folder for locks.
 fn state() -> PathBuf {
-    std::env::temp_dir().join("glovebox-engine-test")
+    std::env::temp_dir().join(format!(
+        "glovebox-engine-test-{}",
+        rustix::process::geteuid().as_raw()
+    ))
 }
 
 /// Removes what a failed test has left of an installation, when it is dropped.
