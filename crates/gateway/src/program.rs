@@ -9,7 +9,6 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use glovebox_runtime::{Runtime, RuntimeError};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -78,7 +77,6 @@ fn lines(faults: &[Fault]) -> String {
 /// # Errors
 /// When it cannot start, or its listener fails.
 pub fn run() -> Result<(), ProgramError> {
-    raise_open_files();
     let machine = Machine {
         interfaces: config::interfaces().map_err(ProgramError::Machine)?,
         memory_bytes: config::host_memory_bytes(),
@@ -104,18 +102,6 @@ fn raise_descriptors() {
     limit.current = limit.maximum;
     // What it has it may always set again.
     let _ = setrlimit(Resource::Nofile, limit);
-}
-
-/// Lets the program have as many descriptors open as it may: each connection takes one, and the
-/// usual limit is lower than their number can be.
-fn raise_open_files() {
-    let files = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: files.maximum,
-        ..files
-    };
-    // Where it cannot be raised, connections wait for a free one.
-    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 /// The fingerprint of the gateway of `GATEWAY_STATE_DIR`, whether it runs or not.
