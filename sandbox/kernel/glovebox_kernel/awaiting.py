@@ -5,9 +5,12 @@ Tasks that a cell leaves behind stay on the loop and go on while a later cell aw
 
 from collections.abc import Coroutine
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .interrupt import Interrupts
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 
 class CellLoop:
@@ -23,9 +26,11 @@ class CellLoop:
 
     def __call__(self, cell: Coroutine[Any, Any, Any]) -> Any:
         """Runs a cell to its end and returns its value."""
-        from IPython.core.async_helpers import get_asyncio_loop
-
-        loop = get_asyncio_loop()
+        try:
+            loop = self._loop()
+        except BaseException:
+            cell.close()
+            raise
         task = loop.create_task(cell)
         self.interrupted = False
 
@@ -50,6 +55,17 @@ class CellLoop:
                     task.cancel()
         finally:
             self._interrupts.divert = None
+
+    def _loop(self) -> "AbstractEventLoop":
+        """The one loop. What it is made of is imported with its first use, and imported whole: of
+        a half import Python keeps parts, and with those no later one succeeds."""
+        self._interrupts.hold()
+        try:
+            from IPython.core.async_helpers import get_asyncio_loop
+
+            return get_asyncio_loop()
+        finally:
+            self._interrupts.release()
 
 
 def _is_loop_code(filename: str) -> bool:

@@ -148,7 +148,7 @@ class Interrupts(KernelCase):
             if outcome.status == "ok":
                 self.assertIsNotNone(outcome.result)
             else:
-                self.assertIn("KeyboardInterrupt", [e["ename"] for e in outcome.all("error")])
+                self.assertIn("KeyboardInterrupt", [e["ename"] for e in outcome.all("error")], outcome.all("error"))
         self.still_in_step(kernel)
         self.assertEqual(kernel.run("%timeit -n1 -r1 1\nlen('abc')").status, "ok")
 
