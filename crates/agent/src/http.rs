@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use glovebox_protocol::strict;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::http::request::Parts;
@@ -15,6 +16,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::io::InspectReader;
 
 use crate::auth::{authenticate, with_epoch};
 use crate::body::{SignedBody, discard};
@@ -22,7 +24,6 @@ use crate::error::ApiError;
 use crate::reply::{self, ReplyBody};
 use crate::routes;
 use crate::shared::Shared;
-use crate::strict::Watched;
 
 /// How long a connection may wait for the next request, and a request for the end of its head.
 const IDLE_LIMIT: Duration = Duration::from_secs(120);
@@ -36,7 +37,8 @@ pub(crate) async fn serve<S>(shared: Arc<Shared>, stream: S, over: impl Future<O
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let (stream, ambiguous) = Watched::new(stream);
+    let (look, ambiguous) = strict::watch();
+    let stream = InspectReader::new(stream, look);
     let service = service_fn(|request| answer(&shared, &ambiguous, request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -26,7 +26,6 @@ mod reply;
 mod routes;
 mod shared;
 pub mod stdio;
-mod strict;
 mod sweep;
 mod words;
 

@@ -106,10 +106,7 @@ impl Trust {
     /// The one with exactly this certificate. Its names and dates do not matter.
     #[must_use]
     pub fn pinned(pin: Fingerprint) -> Self {
-        Self(Arc::new(Pinned {
-            pin,
-            provider: ring::default_provider(),
-        }))
+        Self::by_fingerprint(Believed::Pinned(pin))
     }
 
     /// One that is certified, for the name by which it is addressed, by one of these (PEM).
@@ -135,11 +132,29 @@ impl Trust {
     }
 }
 
-/// Believes the one certificate that was pinned.
+/// Goes by the certificate's fingerprint alone.
 #[derive(Debug)]
-struct Pinned {
-    pin: Fingerprint,
+struct ByFingerprint {
+    believed: Believed,
     provider: CryptoProvider,
+}
+
+/// Whose certificate is believed.
+#[derive(Debug)]
+enum Believed {
+    /// The one that was pinned.
+    Pinned(Fingerprint),
+    /// Anybody's, which is remembered: for showing it to a person, before anything is sent.
+    Anybody(Arc<Mutex<Option<Fingerprint>>>),
+}
+
+impl Trust {
+    fn by_fingerprint(believed: Believed) -> Self {
+        Self(Arc::new(ByFingerprint {
+            believed,
+            provider: ring::default_provider(),
+        }))
+    }
 }
 
 /// The certificate is another one than the pinned one.
@@ -150,7 +165,7 @@ struct NotPinned {
     pinned: Fingerprint,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for ByFingerprint {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -159,12 +174,19 @@ impl ServerCertVerifier for Pinned {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let (found, pinned) = (Fingerprint::of(end_entity), self.pin);
-        if found == pinned {
-            return Ok(ServerCertVerified::assertion());
+        let found = Fingerprint::of(end_entity);
+        match &self.believed {
+            Believed::Pinned(pinned) if *pinned != found => {
+                let pinned = *pinned;
+                let other = OtherError(Arc::new(NotPinned { found, pinned }));
+                Err(Error::InvalidCertificate(CertificateError::Other(other)))
+            }
+            Believed::Pinned(_) => Ok(ServerCertVerified::assertion()),
+            Believed::Anybody(seen) => {
+                *lock(seen) = Some(found);
+                Ok(ServerCertVerified::assertion())
+            }
         }
-        let other = OtherError(Arc::new(NotPinned { found, pinned }));
-        Err(Error::InvalidCertificate(CertificateError::Other(other)))
     }
 
     fn verify_tls12_signature(
@@ -192,50 +214,6 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// Believes anybody, and remembers whom it saw: for showing a certificate to a person, before
-/// anything is sent.
-#[derive(Debug)]
-struct Onlooker {
-    seen: Mutex<Option<Fingerprint>>,
-    inner: Pinned,
-}
-
-impl ServerCertVerifier for Onlooker {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        *lock(&self.seen) = Some(Fingerprint::of(end_entity));
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls12_signature(message, cert, dss)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        cert: &CertificateDer<'_>,
-        dss: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        self.inner.verify_tls13_signature(message, cert, dss)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.inner.supported_verify_schemes()
-    }
-}
-
 /// The fingerprint of the certificate that a gateway shows: for a person to compare with what the
 /// gateway printed. Nothing is sent beyond the handshake, which shows that the gateway holds the
 /// certificate's key.
@@ -243,17 +221,11 @@ impl ServerCertVerifier for Onlooker {
 /// # Errors
 /// When the gateway cannot be reached, or does not speak TLS 1.3.
 pub async fn present_certificate(host: &str, port: u16) -> std::io::Result<Fingerprint> {
-    let onlooker = Arc::new(Onlooker {
-        seen: Mutex::default(),
-        inner: Pinned {
-            pin: Fingerprint([0; 32]),
-            provider: ring::default_provider(),
-        },
-    });
+    let seen = Arc::default();
+    let trust = Trust::by_fingerprint(Believed::Anybody(Arc::clone(&seen)));
     let stream = TcpStream::connect((host, port)).await?;
-    let trust = Trust(Arc::clone(&onlooker) as Arc<dyn ServerCertVerifier>);
     handshake(stream, host, &trust).await?;
-    let seen = *lock(&onlooker.seen);
+    let seen = *lock(&seen);
     seen.ok_or_else(|| std::io::Error::other("it has shown no certificate"))
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use glovebox_protocol::ids::ExecutionId;
+use glovebox_protocol::strict;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::http::request::Parts;
@@ -16,6 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::io::InspectReader;
 
 use crate::auth::{Caller, authenticate, sign_off};
 use crate::body::{SignedBody, discard};
@@ -24,7 +26,7 @@ use crate::error::ApiError;
 use crate::reply::{self, ReplyBody};
 use crate::routes::{self, Asked};
 use crate::state::Shared;
-use crate::strict::Watched;
+use crate::strangers::Telling;
 
 /// How long a connection may wait for the next request, and a request for the end of its head.
 const IDLE_LIMIT: Duration = Duration::from_secs(120);
@@ -40,7 +42,8 @@ pub(crate) async fn serve<S>(shared: Arc<Shared>, stream: S, standing: Arc<Stand
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let (stream, ambiguous) = Watched::new(stream);
+    let (look, ambiguous) = strict::watch();
+    let stream = InspectReader::new(stream, look);
     let service = service_fn(|request| answer(&shared, &ambiguous, &standing, request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -122,6 +125,26 @@ fn is_plain(parts: &Parts) -> bool {
         && !parts.headers.contains_key(hyper::header::CONTENT_ENCODING)
 }
 
+/// Tells of a refusal. Those of strangers only as many as nobody can fill the journal with.
+fn tell_refusal(shared: &Shared, is_stranger: bool, facts: serde_json::Value) {
+    let now_ms = shared.now_ms();
+    let telling = if is_stranger {
+        shared.strangers.refused(now_ms)
+    } else {
+        Telling {
+            this: true,
+            earlier: 0,
+        }
+    };
+    if telling.earlier > 0 {
+        let more = serde_json::json!({ "requests": telling.earlier });
+        shared.journal.tell(now_ms, "refused_more", more);
+    }
+    if telling.this {
+        shared.journal.tell(now_ms, "refused", facts);
+    }
+}
+
 /// An error as the reply, and in the journal under the same number.
 fn refuse(
     shared: &Shared,
@@ -131,18 +154,15 @@ fn refuse(
 ) -> Response<ReplyBody> {
     // Any number that is used once will do.
     let request = ExecutionId::new().to_string();
-    shared.journal.tell(
-        shared.now_ms(),
-        "refused",
-        serde_json::json!({
-            "request_id": request,
-            "method": parts.method.as_str().get(..16).unwrap_or(parts.method.as_str()),
-            "status": error.status.as_u16(),
-            "code": error.body.code,
-            "message": error.body.message,
-            "credential": caller.map(|caller| caller.credential),
-        }),
-    );
+    let facts = serde_json::json!({
+        "request_id": request,
+        "method": parts.method.as_str().get(..16).unwrap_or(parts.method.as_str()),
+        "status": error.status.as_u16(),
+        "code": error.body.code,
+        "message": error.body.message,
+        "credential": caller.map(|caller| caller.credential),
+    });
+    tell_refusal(shared, caller.is_none(), facts);
     error.body.request_id = Some(request);
     sign_off(shared, caller, reply::failed(&error))
 }

@@ -29,7 +29,7 @@ mod request;
 mod routes;
 mod serve;
 mod state;
-mod strict;
+mod strangers;
 mod table;
 mod tls;
 

@@ -15,6 +15,7 @@ use crate::canary::Plans;
 use crate::config::Listen;
 use crate::images::AllowedImages;
 use crate::journal::Journal;
+use crate::strangers::Strangers;
 use crate::table::Table;
 
 /// How long a request waits for a runtime that has not told its sandboxes since the start.
@@ -72,6 +73,7 @@ pub(crate) struct Shared {
     pub(crate) journal: Journal,
     pub(crate) place: Place,
     pub(crate) plans: Plans,
+    pub(crate) strangers: Strangers,
     auth: Mutex<Auth>,
     /// Memory that all sandboxes used when it was last looked at, in bytes.
     pub(crate) memory_bytes: AtomicU64,
@@ -105,6 +107,7 @@ impl Shared {
             journal: surroundings.journal,
             place: surroundings.place,
             plans: Plans::default(),
+            strangers: Strangers::default(),
             auth: Mutex::new(Auth { verifier, ids }),
             memory_bytes: AtomicU64::new(0),
             adopted: SetOnce::new(),

@@ -5,6 +5,24 @@
 //! It looks at the raw bytes of a connection and changes none. Agent and gateway refuse what it
 //! notices; otherwise one of them could check another request than the other obeys.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What is to be shown every byte of a connection as it comes, and the flag that it raises for an
+/// ambiguous request.
+pub fn watch() -> (impl FnMut(&[u8]) + Send + Unpin, Arc<AtomicBool>) {
+    let ambiguous = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&ambiguous);
+    let mut scanner = Scanner::default();
+    let look = move |bytes: &[u8]| {
+        scanner.scan(bytes);
+        if scanner.is_ambiguous() {
+            raised.store(true, Ordering::Relaxed);
+        }
+    };
+    (look, ambiguous)
+}
+
 /// Longest head that is looked at, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
 

@@ -16,7 +16,7 @@ use glovebox_box::weakness::Weakness;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_runtime::{
     AgentStream, Capabilities, Capability, Description, Examined, Reply, Runtime, RuntimeError,
-    Sandbox, ValidatedSpec,
+    Sandbox, ValidatedSpec, make_to_the_end,
 };
 
 use crate::link::LinkError;
@@ -24,7 +24,7 @@ pub use examine::CHECKS;
 use examine::Host;
 use failure::from_link;
 use launch::Launch;
-use making::{Inner, Making};
+use making::Inner;
 pub use ready::{Made, Measured, Pool, ReadyKind, Template};
 use table::Table;
 use tokio::sync::RwLock;
@@ -238,7 +238,7 @@ impl Runtime for EmbeddedRuntime {
     }
 
     fn create(&self, spec: ValidatedSpec) -> Reply<'_, Sandbox> {
-        Box::pin(Making::start(Arc::clone(&self.inner), spec).ended())
+        make_to_the_end(Arc::clone(&self.inner), spec)
     }
 
     fn inspect(&self, id: SandboxId) -> Reply<'_, Sandbox> {
@@ -268,7 +268,7 @@ impl Runtime for EmbeddedRuntime {
     }
 
     fn remove(&self, id: SandboxId) -> Reply<'_, ()> {
-        Box::pin(self.inner.take_down(id))
+        Box::pin(self.inner.remove(id))
     }
 
     fn examine<'a>(&'a self, _images: &'a [String]) -> Reply<'a, Examined> {

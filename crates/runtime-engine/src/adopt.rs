@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use glovebox_protocol::ids::SandboxId;
+use glovebox_protocol::record::Magic;
 use glovebox_runtime::RuntimeError;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -72,22 +73,39 @@ impl Inner {
                     .table
                     .insert_ended(id, container, reason, labels.hard_deadline_ms);
             }
-            let attached = self.engine.attach(&container).await;
-            let attached = attached.map_err(|error| error.while_doing(doing.clone()))?;
-            let begun = timeout(HELLO_PATIENCE, Session::begin(attached, labels.magic)).await;
-            if let Ok(Ok(session)) = begun {
+            let session = self.hello(&container, labels.magic).await;
+            let session = session.map_err(|error| error.while_doing(doing.clone()))?;
+            let is_half_made = session.is_none() && {
+                let first = self.hello(&container, Magic::FIRST).await;
+                first.map_err(|error| error.while_doing(doing))?.is_some()
+            };
+            if !is_half_made {
+                // One that is too busy to answer now is somebody's all the same: it is asked again.
                 self.table.reserve(id, labels.hard_deadline_ms)?;
                 self.keep(labels, container, session);
                 return Ok(());
             }
         }
-        // Nobody was told of it, and nobody can speak to it.
+        // It never ran, or waits to be told what it is: nobody was told of it.
         let removed = self.engine.remove(&container).await;
         removed.map_err(|error| error.while_doing(format!("removing the half made sandbox {id}")))
     }
 
-    /// Stays attached to a sandbox, and ends it at its deadline.
-    pub(crate) fn keep(self: &Arc<Self>, labels: &Labels, container: String, session: Session) {
+    /// A session with an agent that knows this magic; nothing where none acknowledges it in time.
+    async fn hello(&self, container: &str, magic: Magic) -> Result<Option<Session>, EngineError> {
+        let attached = self.engine.attach(container).await?;
+        let begun = timeout(HELLO_PATIENCE, Session::begin(attached, magic)).await;
+        Ok(begun.ok().and_then(Result::ok))
+    }
+
+    /// Stays attached to a sandbox, and ends it at its deadline. Without a session, one is begun as
+    /// soon as its agent answers.
+    pub(crate) fn keep(
+        self: &Arc<Self>,
+        labels: &Labels,
+        container: String,
+        session: Option<Session>,
+    ) {
         let (streams, requests) = mpsc::channel(WANTED_AHEAD);
         let keeper = Keeper {
             engine: self.engine.clone(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_runtime::{
     AgentStream, Capability, Description, Examined, Reply, Runtime, RuntimeError, Sandbox,
-    SandboxState, ValidatedSpec,
+    SandboxState, ValidatedSpec, make_to_the_end,
 };
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -15,7 +15,6 @@ use tokio::time::timeout;
 use crate::engine::{Engine, EngineError};
 use crate::image;
 use crate::keeper::end_of;
-use crate::making::Making;
 use crate::owner::Owner;
 use crate::table::Table;
 
@@ -149,7 +148,7 @@ impl Inner {
         Ok(())
     }
 
-    pub(crate) async fn take_down(&self, id: SandboxId) -> Result<(), RuntimeError> {
+    pub(crate) async fn remove(&self, id: SandboxId) -> Result<(), RuntimeError> {
         self.table.let_go(id).await;
         if let Some(container) = self.table.container(id) {
             let removed = self.engine.remove(&container).await;
@@ -212,7 +211,7 @@ impl Runtime for EngineRuntime {
     }
 
     fn create(&self, spec: ValidatedSpec) -> Reply<'_, Sandbox> {
-        Box::pin(Making::start(Arc::clone(&self.inner), spec).ended())
+        make_to_the_end(Arc::clone(&self.inner), spec)
     }
 
     fn inspect(&self, id: SandboxId) -> Reply<'_, Sandbox> {
@@ -236,6 +235,6 @@ impl Runtime for EngineRuntime {
     }
 
     fn remove(&self, id: SandboxId) -> Reply<'_, ()> {
-        Box::pin(self.inner.take_down(id))
+        Box::pin(self.inner.remove(id))
     }
 }

@@ -29,9 +29,9 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Carries this session and those after it until the container has ended.
-    pub(crate) async fn keep(mut self, first: Session) {
-        let mut session = Some(first);
+    /// Carries this session, where there is one already, and those after it until the container has
+    /// ended.
+    pub(crate) async fn keep(mut self, mut session: Option<Session>) {
         let mut again = interval(ASK_AGAIN);
         again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

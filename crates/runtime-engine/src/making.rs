@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds, Claim};
+use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::record::{AttachedConfig, Magic};
 use glovebox_protocol::sign::Epoch;
 use glovebox_runtime::{
-    RuntimeError, Sandbox, SandboxSpec, SandboxState, Start, ValidatedSpec, agent_answers,
+    Maker, Reply, RuntimeError, Sandbox, SandboxSpec, SandboxState, Start, ValidatedSpec,
+    agent_answers,
 };
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::body;
@@ -28,7 +29,7 @@ const PYTHON: &str = "/opt/python/bin/python3";
 const START_PATIENCE: Duration = Duration::from_secs(90);
 
 impl Inner {
-    async fn make(self: &Arc<Self>, spec: SandboxSpec) -> Result<Sandbox, RuntimeError> {
+    async fn make_here(self: &Arc<Self>, spec: SandboxSpec) -> Result<Sandbox, RuntimeError> {
         self.check(&spec)?;
         let id = spec.id;
         self.table.reserve(id, spec.hard_deadline_ms)?;
@@ -124,7 +125,7 @@ impl Inner {
             Ok(Err(error)) => return Err(not_ready(error.into())),
             Err(elapsed) => return Err(not_ready(elapsed.into())),
         };
-        self.keep(&labels, container, session);
+        self.keep(&labels, container, Some(session));
         let stream = self.open(id).await?;
         match timeout(START_PATIENCE, agent_answers(stream)).await {
             Ok(Ok(epoch)) => Ok(epoch),
@@ -172,59 +173,12 @@ fn config(spec: &SandboxSpec, magic: Magic) -> AttachedConfig {
     }
 }
 
-/// A sandbox that is being made. Dropped before that has ended, it sees to it that the sandbox
-/// does not stay.
-pub(crate) struct Making {
-    inner: Arc<Inner>,
-    id: glovebox_protocol::ids::SandboxId,
-    task: Option<JoinHandle<Result<Sandbox, RuntimeError>>>,
-}
-
-impl Making {
-    pub(crate) fn start(inner: Arc<Inner>, spec: ValidatedSpec) -> Self {
-        let id = spec.get().id;
-        let maker = Arc::clone(&inner);
-        let task = tokio::spawn(async move { maker.make(spec.into_inner()).await });
-        Self {
-            inner,
-            id,
-            task: Some(task),
-        }
+impl Maker for Inner {
+    fn make(self: Arc<Self>, spec: ValidatedSpec) -> Reply<'static, Sandbox> {
+        Box::pin(async move { self.make_here(spec.into_inner()).await })
     }
 
-    pub(crate) async fn ended(mut self) -> Result<Sandbox, RuntimeError> {
-        let Some(task) = self.task.as_mut() else {
-            return Err(RuntimeError::NotFound {
-                id: self.id,
-                reason: None,
-            });
-        };
-        let result = task.await;
-        self.task = None;
-        result.unwrap_or_else(|error| {
-            Err(RuntimeError::Internal {
-                doing: format!("making the sandbox {}", self.id),
-                cause: error.into(),
-            })
-        })
-    }
-}
-
-impl Drop for Making {
-    fn drop(&mut self) {
-        let Some(task) = self.task.take() else {
-            return;
-        };
-        // Without an event loop the program is ending; its container is found at the next start.
-        let Ok(event_loop) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        let (inner, id) = (Arc::clone(&self.inner), self.id);
-        event_loop.spawn(async move {
-            if matches!(task.await, Ok(Ok(_))) {
-                // The same.
-                let _ = inner.take_down(id).await;
-            }
-        });
+    fn take_down(self: Arc<Self>, id: SandboxId) -> Reply<'static, ()> {
+        Box::pin(async move { self.remove(id).await })
     }
 }

@@ -10,6 +10,7 @@ mod error;
 mod examine;
 #[cfg(feature = "fake")]
 mod fake;
+mod making;
 mod ready;
 mod spec;
 
@@ -18,6 +19,7 @@ pub use examine::Examined;
 #[cfg(feature = "fake")]
 pub use fake::{FakeRuntime, Fault};
 pub use glovebox_protocol::capability::{Capabilities, Capability};
+pub use making::{Maker, make_to_the_end};
 pub use ready::{AgentConnector, agent_answers};
 pub use spec::{InvalidSpec, SandboxSpec, Start, ValidatedSpec};
 

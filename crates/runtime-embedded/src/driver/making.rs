@@ -7,10 +7,11 @@ use std::time::Duration;
 use glovebox_box::control::{BoxFacts, BoxKind, BoxSpec, FromLauncher, ToLauncher};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::sign::Epoch;
-use glovebox_runtime::{AgentStream, RuntimeError, Sandbox, SandboxState, ValidatedSpec};
+use glovebox_runtime::{
+    AgentStream, Maker, Reply, RuntimeError, Sandbox, SandboxState, ValidatedSpec,
+};
 use tokio::net::UnixStream;
 use tokio::sync::RwLock;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::failure::from_link;
@@ -32,7 +33,7 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    async fn make(&self, spec: ValidatedSpec) -> Result<Sandbox, RuntimeError> {
+    async fn make_here(&self, spec: ValidatedSpec) -> Result<Sandbox, RuntimeError> {
         let spec = spec.into_inner();
         if spec.installation != self.installation {
             return Err(RuntimeError::Invalid(
@@ -135,7 +136,7 @@ impl Inner {
         };
         // What went wrong first is what has to be known; a sandbox that cannot be removed now
         // goes with the launcher.
-        let _ = self.take_down(id).await;
+        let _ = self.remove(id).await;
         Err(error)
     }
 
@@ -169,7 +170,7 @@ impl Inner {
         Ok(Box::new(stream))
     }
 
-    pub(super) async fn take_down(&self, id: SandboxId) -> Result<(), RuntimeError> {
+    pub(super) async fn remove(&self, id: SandboxId) -> Result<(), RuntimeError> {
         self.end("removing", id).await?;
         self.table.forget(id);
         Ok(())
@@ -192,59 +193,12 @@ impl Inner {
     }
 }
 
-/// A sandbox that is being made. Dropped before that has ended, it sees to it that the sandbox
-/// does not stay.
-pub(super) struct Making {
-    inner: Arc<Inner>,
-    id: SandboxId,
-    task: Option<JoinHandle<Result<Sandbox, RuntimeError>>>,
-}
-
-impl Making {
-    pub(super) fn start(inner: Arc<Inner>, spec: ValidatedSpec) -> Self {
-        let id = spec.get().id;
-        let made = Arc::clone(&inner);
-        let task = tokio::spawn(async move { made.make(spec).await });
-        Self {
-            inner,
-            id,
-            task: Some(task),
-        }
+impl Maker for Inner {
+    fn make(self: Arc<Self>, spec: ValidatedSpec) -> Reply<'static, Sandbox> {
+        Box::pin(async move { self.make_here(spec).await })
     }
 
-    pub(super) async fn ended(mut self) -> Result<Sandbox, RuntimeError> {
-        let Some(task) = self.task.as_mut() else {
-            return Err(RuntimeError::NotFound {
-                id: self.id,
-                reason: None,
-            });
-        };
-        let result = task.await;
-        self.task = None;
-        result.unwrap_or_else(|error| {
-            Err(RuntimeError::Internal {
-                doing: format!("making the sandbox {}", self.id),
-                cause: error.into(),
-            })
-        })
-    }
-}
-
-impl Drop for Making {
-    fn drop(&mut self) {
-        let Some(task) = self.task.take() else {
-            return;
-        };
-        // Without an event loop the program is ending, and the launcher with it.
-        let Ok(event_loop) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        let (inner, id) = (Arc::clone(&self.inner), self.id);
-        event_loop.spawn(async move {
-            if matches!(task.await, Ok(Ok(_))) {
-                // If it cannot be removed now, it goes with the launcher.
-                let _ = inner.take_down(id).await;
-            }
-        });
+    fn take_down(self: Arc<Self>, id: SandboxId) -> Reply<'static, ()> {
+        Box::pin(async move { self.remove(id).await })
     }
 }
