@@ -1,11 +1,13 @@
 //! What the host sees of a sandbox's processes, on runtimes whose sandboxes run on this machine.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use glovebox_protocol::ids::SandboxId;
+use anyhow::{Context as _, Result, ensure};
+use glovebox_protocol::event::EventBody;
+use glovebox_protocol::ids::{ExecutionId, SandboxId};
+use glovebox_protocol::process::{Argument, StartProcess};
 use glovebox_runtime::SandboxState;
 
 use super::super::batch::{self, Position};
@@ -39,32 +41,90 @@ impl Process {
     }
 }
 
-/// Where a sandbox's processes are: their namespace of processes. Asked for while a program can
-/// still be started in it, it tells of them when none can.
-#[derive(Debug, Clone, Copy)]
-pub struct Place(u64);
+/// Where a sandbox's processes are. Asked for while a program can still be started in it, it tells
+/// of them when none can.
+#[derive(Debug, Clone)]
+pub struct Place(Whereabouts);
+
+#[derive(Debug, Clone)]
+enum Whereabouts {
+    /// In this namespace of processes.
+    Namespace(u64),
+    /// In these control groups. Where the runtime is another user's, as a container engine is to
+    /// who is not root, its namespaces are closed, and its control groups are not.
+    Groups(String),
+}
 
 impl Place {
     /// Has the sandbox say it.
     ///
     /// # Errors
-    /// When it does not.
+    /// When it does not, or nothing of it is to be seen on this machine.
     pub async fn of(subject: &Subject) -> Result<Self> {
-        place(subject).await.map(Self)
+        let namespace = Self(Whereabouts::Namespace(place(subject).await?));
+        if !namespace.processes()?.is_empty() {
+            return Ok(namespace);
+        }
+        let groups = Self(Whereabouts::Groups(groups(subject).await?));
+        ensure!(
+            !groups.processes()?.is_empty(),
+            "nothing of the sandbox is to be seen on this machine"
+        );
+        Ok(groups)
     }
 
     /// How many threads the host sees there, the agent's included.
     ///
     /// # Errors
     /// When this machine cannot be read.
-    pub fn threads(self) -> Result<u64> {
+    pub fn threads(&self) -> Result<u64> {
         let threads = |process: Process| process.status("Threads").ok()?.parse::<u64>().ok();
         Ok(self.processes()?.into_iter().filter_map(threads).sum())
     }
 
-    fn processes(self) -> Result<Vec<Process>> {
-        processes_in(self.0)
+    fn processes(&self) -> Result<Vec<Process>> {
+        // What cannot be read has ended, or is nobody's process.
+        processes_that(|folder| match &self.0 {
+            Whereabouts::Namespace(wanted) => {
+                let facts = fs_err::metadata(folder.join("ns/pid"));
+                facts.is_ok_and(|facts| facts.ino() == *wanted)
+            }
+            Whereabouts::Groups(wanted) => {
+                let groups = fs_err::read_to_string(folder.join("cgroup"));
+                groups.is_ok_and(|groups| groups == *wanted)
+            }
+        })
     }
+}
+
+/// The control groups of a program of the sandbox, which is found by a word on its command line.
+async fn groups(subject: &Subject) -> Result<String> {
+    let word = format!("seen-from-outside-{}", SandboxId::new());
+    let code = "import time; print('up', flush=True); time.sleep(60)";
+    let start = StartProcess {
+        execution: ExecutionId::new(),
+        argv: ["python3", "-c", code, &word].map(Argument::from).into(),
+        env: Default::default(),
+        stdin: Default::default(),
+        time_limit_ms: 60_000,
+        output_limit_bytes: None,
+    };
+    let mut running = subject.client.run(&start).await?;
+    while let Some(event) = running.next().await? {
+        if matches!(event, EventBody::Stdout(_)) {
+            break;
+        }
+    }
+    let found = processes_that(|folder| {
+        let words = fs_err::read(folder.join("cmdline")).unwrap_or_default();
+        words
+            .split(|byte| *byte == 0)
+            .any(|it| it == word.as_bytes())
+    })?;
+    let program = found
+        .first()
+        .context("a program of the sandbox is not to be seen")?;
+    Ok(fs_err::read_to_string(program.folder.join("cgroup"))?)
 }
 
 /// The processes of a sandbox.
@@ -80,15 +140,12 @@ async fn place(subject: &Subject) -> Result<u64> {
         .context("the sandbox did not say its namespace of processes")
 }
 
-fn processes_in(wanted: u64) -> Result<Vec<Process>> {
+/// Every process of which this is so.
+fn processes_that(is_so: impl Fn(&Path) -> bool) -> Result<Vec<Process>> {
     let mut found = Vec::new();
     for entry in fs_err::read_dir("/proc")? {
         let folder = entry?.path();
-        // What cannot be read has ended, or is nobody's process.
-        let Ok(facts) = fs_err::metadata(folder.join("ns/pid")) else {
-            continue;
-        };
-        if facts.ino() != wanted {
+        if !is_so(&folder) {
             continue;
         }
         let process = Process { folder, inner: 0 };

@@ -35,7 +35,7 @@ pub async fn bomb(lab: &Lab, kind: &str) -> Result<Vec<Red>> {
     demand(
         &mut reds,
         "R1",
-        on_host <= limit + host::AGENT_THREADS,
+        (1..=limit + host::AGENT_THREADS).contains(&on_host),
         || format!("the host sees {on_host} threads of a sandbox with a limit of {limit}"),
     );
     let (control, made) = (ran.text("control")?, ran.observed("made")?);
