@@ -195,6 +195,15 @@ fn agent_keys(variables: &mut Variables<'_>) -> Option<Vec<PublicKey>> {
     let text = variables.required(name, fix)?;
     let keys: Result<Vec<PublicKey>, _> = text.split(',').map(|key| key.trim().parse()).collect();
     match keys {
+        Ok(keys) if keys.iter().any(PublicKey::is_weak) => {
+            let what = "holds a key for which anybody can sign";
+            variables.faults.add(name, what, fix);
+            None
+        }
+        Ok(keys) if keys.len() == 2 && keys[0] == keys[1] => {
+            variables.faults.add(name, "holds the same key twice", fix);
+            None
+        }
         Ok(keys) if matches!(keys.len(), 1 | 2) => Some(keys),
         Ok(keys) => {
             variables

@@ -82,6 +82,7 @@ impl StateFolder {
     /// # Errors
     /// See [`FolderError`].
     pub fn open(path: &Path) -> Result<Self, FolderError> {
+        let path = &without_last_slash(path);
         let fault = |source| FolderError::Use {
             path: path.into(),
             source,
@@ -106,13 +107,14 @@ impl StateFolder {
     /// # Errors
     /// See [`FolderError`].
     pub fn identity(&self) -> Result<Identity, FolderError> {
-        // The certificate is written last: where it is missing, nobody has seen the rest.
-        let is_new = read(&self.path, CERTIFICATE)?.is_none();
+        // A key alone is one that nobody has seen yet. With anything beside it, what is missing has
+        // been lost, and a new identity in its place would be another gateway without a word.
+        let is_new = read(&self.path, CERTIFICATE)?.is_none() && read(&self.path, ID)?.is_none();
         if is_new {
             let made = NewIdentity::make()?;
-            self.write(ID, GatewayId::new().to_string().as_bytes())?;
             self.write(KEY, &made.key)?;
             self.write(CERTIFICATE, &made.certificate)?;
+            self.write(ID, GatewayId::new().to_string().as_bytes())?;
         }
         let broken = |file| FolderError::Broken {
             path: self.path.clone(),
@@ -144,7 +146,10 @@ impl StateFolder {
         let mut file = create(&beside, true).map_err(fault)?;
         let written = file.write_all(content).and_then(|()| file.sync_all());
         written.map_err(fault)?;
-        fs_err::rename(&beside, self.path.join(name)).map_err(fault)
+        fs_err::rename(&beside, self.path.join(name)).map_err(fault)?;
+        // The name is there only when the folder is.
+        let folder = fs_err::File::open(&self.path).map_err(fault)?;
+        folder.sync_all().map_err(fault)
     }
 }
 
@@ -153,8 +158,14 @@ impl StateFolder {
 /// # Errors
 /// When there is none, or the folder is not safe.
 pub fn certificate(path: &Path) -> Result<Vec<u8>, FolderError> {
+    let path = &without_last_slash(path);
     check(path)?;
     read(path, CERTIFICATE)?.ok_or_else(|| FolderError::Empty { path: path.into() })
+}
+
+/// With a slash at its end a link would be taken for what it leads to.
+fn without_last_slash(path: &Path) -> PathBuf {
+    path.components().collect()
 }
 
 /// Makes sure that the folder, and what is in it, is this user's alone.
@@ -214,5 +225,47 @@ fn read(path: &Path, name: &'static str) -> Result<Option<Vec<u8>>, FolderError>
             path: path.into(),
             source,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_has_lost_a_part_is_broken_and_a_key_alone_is_no_gateway_yet() {
+        for lost in [ID, KEY, CERTIFICATE] {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("state");
+            let folder = StateFolder::open(&path).unwrap();
+            assert!(folder.identity().unwrap().is_new);
+            assert!(!folder.identity().unwrap().is_new);
+            fs_err::remove_file(path.join(lost)).unwrap();
+            let fault = folder.identity().err();
+            assert!(
+                matches!(fault, Some(FolderError::Broken { file, .. }) if file == lost),
+                "{fault:?}"
+            );
+        }
+        let place = tempfile::tempdir().unwrap();
+        let folder = StateFolder::open(&place.path().join("state")).unwrap();
+        folder.write(KEY, b"half made").unwrap();
+        assert!(folder.identity().unwrap().is_new);
+    }
+
+    #[test]
+    fn a_link_is_no_state_folder_however_it_is_written() {
+        let place = tempfile::tempdir().unwrap();
+        let real = place.path().join("real");
+        drop(StateFolder::open(&real).unwrap());
+        let link = place.path().join("link");
+        fs_err::os::unix::fs::symlink(&real, &link).unwrap();
+        for path in [link.clone(), link.join("")] {
+            let fault = StateFolder::open(&path).err();
+            assert!(
+                matches!(fault, Some(FolderError::Unsafe { .. })),
+                "{fault:?}"
+            );
+        }
     }
 }

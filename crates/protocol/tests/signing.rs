@@ -397,3 +397,29 @@ fn a_signing_key_is_read_as_it_was_written() {
     assert!(!format!("{key:?}").contains(&text[4..20]));
     assert!(text[4..].parse::<SigningKey>().is_err());
 }
+
+/// That the list is right shows in what it lists: with each of them on one side of the equation,
+/// some message of a few has a signature that nobody made.
+#[test]
+fn a_key_for_which_anybody_can_sign_is_known_as_one() {
+    let sender = Sender::new();
+    assert!(!sender.key.public().is_weak());
+    let identity = {
+        let mut signature = [0; 64];
+        signature[0] = 1;
+        signature
+    };
+    for weak in [
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+    ] {
+        let key: glovebox_protocol::sign::PublicKey = weak.parse().unwrap();
+        assert!(key.is_weak(), "{weak}");
+        let is_forged = (0..200).any(|_| key.has_signed(&envelope(&sender, key.id()), &identity));
+        assert!(is_forged, "{weak} is no weak key");
+    }
+}

@@ -146,7 +146,7 @@ impl Sandbox {
             key: wanted.key,
         };
         let id = identity.sandbox;
-        runtime.create(wanted.spec).await.map_err(from_runtime)?;
+        let made = runtime.create(wanted.spec).await.map_err(from_runtime)?;
         let runtime = Arc::downgrade(runtime);
         let connecting = Weak::clone(&runtime);
         let client = AgentClient::new(identity, move || {
@@ -156,7 +156,8 @@ impl Sandbox {
                 let stream = runtime.connect(id).await.map_err(std::io::Error::other)?;
                 Ok(Box::new(stream) as Box<dyn ByteStream>)
             }
-        });
+        })
+        .knowing(made.agent_epoch);
         Ok(Self {
             maker: Maker::Launcher(runtime),
             id,

@@ -79,6 +79,7 @@ fn everything_that_is_wrong_is_told_at_once() {
 
 #[test]
 fn each_variable_is_checked() {
+    let agent_key = SigningKey::generate().unwrap().public().to_string();
     for (name, value) in [
         ("GATEWAY_RUNTIME", "podmann"),
         ("GATEWAY_LISTEN", "localhost"),
@@ -87,6 +88,8 @@ fn each_variable_is_checked() {
         ("GATEWAY_LISTEN_ANYWAY", "yes"),
         ("GATEWAY_CREDENTIALS", "gbg_12"),
         ("GATEWAY_AGENT_KEYS", "00"),
+        ("GATEWAY_AGENT_KEYS", &"0".repeat(64)),
+        ("GATEWAY_AGENT_KEYS", &vec![agent_key.as_str(); 2].join(",")),
         ("GATEWAY_INSTALLATION_ID", "mine"),
         ("GATEWAY_ALLOWED_IMAGES", "a:latest"),
         ("GATEWAY_STATE_DIR", "relative"),

@@ -61,6 +61,17 @@ impl From<KeyId> for String {
     }
 }
 
+/// The points of small order, without their sign, in every way in which they can be written.
+const WEAK: [&str; 7] = [
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+];
+
 /// The public half of a signing key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -71,6 +82,16 @@ impl PublicKey {
     #[must_use]
     pub fn id(&self) -> KeyId {
         KeyId::from_sha256(&ring::digest::digest(&ring::digest::SHA256, &self.0))
+    }
+
+    /// Whether it is one of the few points for which signatures can be made without a private key.
+    /// No key that was made as it should be is one.
+    #[must_use]
+    pub fn is_weak(&self) -> bool {
+        let mut point = self.0;
+        // The sign of the other coordinate; with either sign the point is as weak.
+        point[31] &= 0x7f;
+        WEAK.iter().any(|weak| parse_hex(weak) == Ok(point))
     }
 
     /// Whether `signature` is this key's over `envelope`.
