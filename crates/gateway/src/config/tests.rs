@@ -89,7 +89,7 @@ fn each_variable_is_checked() {
         ("GATEWAY_CREDENTIALS", "gbg_12"),
         ("GATEWAY_AGENT_KEYS", "00"),
         ("GATEWAY_AGENT_KEYS", &"0".repeat(64)),
-        ("GATEWAY_AGENT_KEYS", &vec![agent_key.as_str(); 2].join(",")),
+        ("GATEWAY_AGENT_KEYS", &[agent_key.as_str(); 2].join(",")),
         ("GATEWAY_INSTALLATION_ID", "mine"),
         ("GATEWAY_ALLOWED_IMAGES", "a:latest"),
         ("GATEWAY_STATE_DIR", "relative"),
