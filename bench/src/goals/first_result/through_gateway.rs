@@ -5,7 +5,7 @@ use std::cell::Cell;
 use anyhow::Result;
 
 use super::super::{Repeats, through};
-use super::{Beside, GROUPBY, PANDAS, POOL, PRINT, Way, both, execute, gap, headline};
+use super::{Beside, POOL, READY, USES, Way, both, execute, gap, headline};
 use crate::figures::Figure;
 use crate::gateway::{Gateway, Kind};
 use crate::inspect;
@@ -19,7 +19,7 @@ pub(super) async fn measure(
 ) -> Result<Vec<Figure>> {
     let mut figures = through(stage, Kind::Embedded(0), async |gateway| {
         // The first sandbox of all waits for the template.
-        let cold = way(gateway, PANDAS, &Cell::new(0)).await?;
+        let cold = way(gateway, READY, &Cell::new(0)).await?;
         let mut figures = vec![Figure::new("G1", "cold_ms", cold.arrived, 1)];
         figures.extend(rows(gateway, "template", repeats, beside, 10.0).await?);
         Ok(figures)
@@ -41,7 +41,7 @@ async fn rows(
 ) -> Result<Vec<Figure>> {
     let (runs, few) = (repeats.of(40, 300), repeats.of(10, 100));
     let missed = Cell::new(0);
-    let row = with_gaps(gateway, PANDAS, runs, &missed).await?;
+    let row = with_gaps(gateway, READY, runs, &missed).await?;
     let mut figures = headline(name, &row, beside, goal)?;
     let mut row = Vec::with_capacity(runs);
     while row.len() < runs {
@@ -49,11 +49,11 @@ async fn rows(
         gateway.until_ready().await?;
         gap().await;
         for _ in 0..POOL {
-            row.push(way(gateway, PANDAS, &missed).await?);
+            row.push(way(gateway, READY, &missed).await?);
         }
     }
     figures.extend(both(&format!("{name}_back_to_back"), &row)?);
-    for (what, code) in [("print", PRINT), ("groupby", GROUPBY)] {
+    for (what, code) in USES {
         let row = with_gaps(gateway, code, few, &missed).await?;
         figures.extend(both(&format!("{name}_{what}"), &row)?);
     }
