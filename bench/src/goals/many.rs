@@ -27,12 +27,14 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
 
     let (free, shares) = (available_mib(), inspect::all_shares_mib()?);
     let (mut creates, mut firsts, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    let mut steps = Vec::new();
     for _ in 0..count {
         let asked = Instant::now();
         let sandbox = stage.create(Start::Template).await?;
         creates.push(milliseconds(asked));
         sandbox.execute("print(1)").await?;
         firsts.push(milliseconds(asked));
+        steps.push(stage.steps(&sandbox));
         // Nobody keeps a connection to an idle one.
         places.push(sandbox.place());
     }
@@ -56,7 +58,7 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
     let near_first = Samples::new(firsts[..near].to_vec())?.median();
     let near_last = Samples::new(firsts[count - near..].to_vec())?.median();
     let creates = Samples::new(creates)?;
-    Ok(vec![
+    let mut figures = vec![
         Figure::new(
             "G9",
             "thousandth_create_ratio",
@@ -74,5 +76,20 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
         Figure::new("G9", "used_each_mib", used, count),
         Figure::new("G9", "used_all_mib", used * count as f64, count),
         Figure::new("G9", "remove_each_ms", ended, count),
-    ])
+    ];
+    figures.extend(by_step("first", &steps[..near])?);
+    figures.extend(by_step("thousandth", &steps[count - near..])?);
+    Ok(figures)
+}
+
+/// How long each step took the launcher among some neighbours: where a difference comes from.
+fn by_step(name: &str, neighbours: &[Vec<(String, f64)>]) -> Result<Vec<Figure>> {
+    let names = neighbours[0].iter().map(|(step, _)| step);
+    let each = names.enumerate().map(|(at, step)| {
+        let lengths = neighbours.iter().filter_map(|one| Some(one.get(at)?.1));
+        let step = step.replace([' ', '-'], "_");
+        let lengths = Samples::new(lengths.collect())?;
+        Ok(Figure::median("G9", &format!("launcher_{name}_{step}_ms"), &lengths))
+    });
+    each.collect()
 }

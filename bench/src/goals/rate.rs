@@ -37,7 +37,7 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
     figures.extend(pooled.figures("agent_pool_2_at_a_time_", runs));
     stage.keep_ready(0).await?;
 
-    let left = host.changes_until(&HostSnapshot::take(&[])?);
+    let left = left_behind(&host)?;
     let grown = kernel_memory_mib() - memory;
     figures.extend(through_gateway(stage, repeats).await?);
     let fresh = repeats.of(4, 60);
@@ -45,7 +45,7 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
     figures.extend(rate.figures("agent_fresh_kernel_2_at_a_time_", fresh));
     figures.push(empty(stage, repeats.of(5, 100)).await?);
     figures.extend([
-        Figure::new("G5", "left_behind_count", left.len() as f64, 4 * runs).at_most(0.0),
+        Figure::new("G5", "left_behind_count", left as f64, 4 * runs).at_most(0.0),
         Figure::new("G5", "linux_memory_grown_mib", grown, 4 * runs),
     ]);
     Ok(figures)
@@ -95,15 +95,24 @@ async fn through_gateway(stage: &Stage, repeats: Repeats) -> Result<Vec<Figure>>
     });
     figures.extend(pooled.await?);
     // Of the sandboxes and of two gateways that have ended.
-    let left = host.changes_until(&HostSnapshot::take(&[])?);
+    let left = left_behind(&host)?;
     let left = Figure::new(
         "G5",
         "gateway_left_behind_count",
-        left.len() as f64,
+        left as f64,
         3 * runs,
     );
     figures.push(left.at_most(0.0));
     Ok(figures)
+}
+
+/// How much of the machine is otherwise than it was; what it is, is said.
+fn left_behind(host: &HostSnapshot) -> Result<usize> {
+    let left = host.changes_until(&HostSnapshot::take(&[])?);
+    for one in &left {
+        crate::say(&mut std::io::stderr(), &format!("bench: left behind: {one}\n"));
+    }
+    Ok(left.len())
 }
 
 async fn sustained(stage: &Stage, start: Start, at_a_time: usize, runs: usize) -> Result<Rate> {
