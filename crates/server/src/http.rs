@@ -112,8 +112,14 @@ pub fn document() -> utoipa::openapi::OpenApi {
     named(api().into_openapi())
 }
 
-/// Gives every operation a name that no other has: handlers of different files may share theirs.
+/// Gives every operation a name that no other has, as handlers of different files may share
+/// theirs, and every path the form that OpenAPI knows.
 fn named(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths = paths
+        .into_iter()
+        .map(|(path, item)| (path.replace("{*", "{"), item))
+        .collect();
     for item in document.paths.paths.values_mut() {
         let operations = [
             &mut item.get,

@@ -56,6 +56,10 @@ pub(crate) struct PlaceArguments {
     #[arg(long, value_name = "DIR", env = "GLOVEBOX_DATA")]
     pub(crate) data: Option<PathBuf>,
 
+    /// The folder of the server's own data, instead of `server` in the data folder
+    #[arg(long, value_name = "DIR", env = "GLOVEBOX_SERVER_DATA")]
+    pub(crate) server_data: Option<PathBuf>,
+
     /// The database: sqlite:///PATH or postgres://…; a file in the data folder where it is not
     /// given
     #[arg(long, value_name = "URL", env = "GLOVEBOX_DATABASE", hide_env_values = true)]

@@ -77,7 +77,8 @@ pub(crate) fn config(
     accept_weaker: &str,
 ) -> Result<Config, Failure> {
     let tree = environment.data_folder(place.data.as_deref())?;
-    let data = tree.join("server");
+    let data = place.server_data.clone();
+    let data = data.unwrap_or_else(|| tree.join("server"));
     let in_data = || format!("sqlite://{}", data.join("glovebox.db").display());
     Ok(Config {
         listen: ([127, 0, 0, 1], 0).into(),

@@ -60,7 +60,7 @@ impl App {
             expires_at: Utc::now() + TimeDelta::hours(LINK_HOURS),
         };
         let mut changes = self.store().begin().await?;
-        changes.set(SETUP, &link).await?;
+        changes.set(SETUP, &Some(link)).await?;
         changes.commit().await?;
         let address = self.config().address();
         Ok(Some(format!("{address}/setup#token={}", token.reveal())))
@@ -85,14 +85,15 @@ impl App {
         };
         let mut changes = self.store().begin().await?;
         // Of two with the same link one comes second, and finds an administrator.
-        let link: Option<Link> = changes.setting(SETUP).await?;
+        let link: Option<Option<Link>> = changes.setting(SETUP).await?;
         let given = Token::unverified(token).hash();
         let is_good = link
+            .flatten()
             .is_some_and(|link| link.hash == given.as_str() && link.expires_at > Utc::now());
         if !is_good || changes.count_system_admins().await? > 0 {
             return Err(UserError::Link);
         }
-        changes.set(SETUP, &serde_json::Value::Null).await?;
+        changes.set(SETUP, &None::<Link>).await?;
         let user = make_first(&mut changes, &new).await?;
         actor.id = Some(user.to_string());
         actor.name.clone_from(&new.email);

@@ -104,7 +104,7 @@ const fn kind(kind: FileKind) -> &'static str {
 }
 
 /// Pushes a file in, in place of one of that name.
-#[utoipa::path(put, path = "/api/v1/sandboxes/{sandbox}/files/{path}", tag = "files",
+#[utoipa::path(put, path = "/api/v1/sandboxes/{sandbox}/files/{*path}", tag = "files",
     params(("sandbox" = String, Path, description = "Its id"),
         ("path" = String, Path, description = "Where, relative to the workspace folder")),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
@@ -113,7 +113,7 @@ const fn kind(kind: FileKind) -> &'static str {
 pub(crate) async fn put(
     State(app): State<App>,
     caller: Caller,
-    Path(sandbox): Path<String>,
+    Path((sandbox, _)): Path<(String, String)>,
     uri: http::Uri,
     body: Body,
 ) -> Result<Json<StoredFile>, ApiError> {
@@ -166,7 +166,7 @@ async fn spool(app: &App, body: Body, limit: u64) -> Result<tempfile::NamedTempF
 }
 
 /// Fetches a file, as an attachment.
-#[utoipa::path(get, path = "/api/v1/sandboxes/{sandbox}/files/{path}", tag = "files",
+#[utoipa::path(get, path = "/api/v1/sandboxes/{sandbox}/files/{*path}", tag = "files",
     params(("sandbox" = String, Path, description = "Its id"),
         ("path" = String, Path, description = "Where, relative to the workspace folder")),
     security(("api_key" = []), ("session" = [])),
@@ -175,7 +175,7 @@ async fn spool(app: &App, body: Body, limit: u64) -> Result<tempfile::NamedTempF
 pub(crate) async fn get(
     State(app): State<App>,
     caller: Caller,
-    Path(sandbox): Path<String>,
+    Path((sandbox, _)): Path<(String, String)>,
     uri: http::Uri,
 ) -> Result<Response, ApiError> {
     let sandbox = sandbox_id(&sandbox)?;
@@ -203,7 +203,7 @@ pub(crate) async fn get(
 }
 
 /// Deletes a file, a link or an empty folder.
-#[utoipa::path(delete, path = "/api/v1/sandboxes/{sandbox}/files/{path}", tag = "files",
+#[utoipa::path(delete, path = "/api/v1/sandboxes/{sandbox}/files/{*path}", tag = "files",
     params(("sandbox" = String, Path, description = "Its id"),
         ("path" = String, Path, description = "Where, relative to the workspace folder")),
     security(("api_key" = []), ("session" = [])),
@@ -211,7 +211,7 @@ pub(crate) async fn get(
 pub(crate) async fn delete(
     State(app): State<App>,
     caller: Caller,
-    Path(sandbox): Path<String>,
+    Path((sandbox, _)): Path<(String, String)>,
     uri: http::Uri,
 ) -> Result<StatusCode, ApiError> {
     let sandbox = sandbox_id(&sandbox)?;
