@@ -2,5 +2,5 @@
 
 mod password;
 
-pub(crate) use password::Passwords;
 pub use password::PasswordError;
+pub(crate) use password::Passwords;

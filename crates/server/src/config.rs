@@ -173,7 +173,14 @@ mod tests {
         let read = |text| PublicUrl::parse(text).map(|url| url.0);
         assert_eq!(read("https://a.b/").as_deref(), Ok("https://a.b"));
         assert_eq!(read("https://a.b:8443").as_deref(), Ok("https://a.b:8443"));
-        for bad in ["http://a.b", "a.b", "https://a.b/c", "https://u@a.b", "https://a?b", ""] {
+        for bad in [
+            "http://a.b",
+            "a.b",
+            "https://a.b/c",
+            "https://u@a.b",
+            "https://a?b",
+            "",
+        ] {
             assert!(read(bad).is_err(), "{bad}");
         }
     }

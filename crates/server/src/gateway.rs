@@ -72,10 +72,6 @@ impl Supervised {
         }
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one program that the server starts"
-    )]
     fn start(&self) -> std::io::Result<Child> {
         Command::new(&self.program.program)
             .env_clear()

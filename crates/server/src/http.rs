@@ -6,6 +6,7 @@ mod admin;
 mod answers;
 mod artifacts;
 mod caller;
+mod console;
 mod error;
 mod executions;
 mod files;
@@ -49,7 +50,9 @@ struct Security;
 
 impl utoipa::Modify for Security {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme};
+        use utoipa::openapi::security::{
+            ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme,
+        };
         let components = document.components.get_or_insert_with(Default::default);
         components.add_security_scheme(
             "api_key",
@@ -139,12 +142,11 @@ fn named(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
 }
 
 /// All routes of a server.
-#[must_use]
 pub fn router(app: App) -> Router {
     let (routes, document) = api().split_for_parts();
     routes
         .route("/api/v1/openapi.json", health::openapi(named(document)))
-        .fallback(requests::no_such_route)
+        .fallback(console::any)
         .method_not_allowed_fallback(requests::no_such_method)
         .layer(middleware::from_fn_with_state(
             app.clone(),

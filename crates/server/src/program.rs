@@ -98,8 +98,13 @@ pub async fn open_store(config: &Config) -> Result<Store, ProgramError> {
 fn copy_before(database: &str) -> Result<(), ProgramError> {
     let path = database.trim_start_matches("sqlite://");
     let path = path.split('?').next().unwrap_or(path);
-    let copy = format!("{path}.before-{}", chrono::Utc::now().format("%Y%m%dT%H%M%S"));
-    fs_err::copy(path, copy).map(|_| ()).map_err(ProgramError::Copy)
+    let copy = format!(
+        "{path}.before-{}",
+        chrono::Utc::now().format("%Y%m%dT%H%M%S")
+    );
+    fs_err::copy(path, copy)
+        .map(|_| ())
+        .map_err(ProgramError::Copy)
 }
 
 fn make_folders(config: &Config) -> Result<(), ProgramError> {
@@ -251,7 +256,10 @@ impl Server {
     ///
     /// # Errors
     /// When it cannot go on.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ProgramError> {
+    pub async fn run(
+        self,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ProgramError> {
         let gateway = tokio::spawn(self.supervised.run());
         let worker = tokio::spawn(crate::worker::run(self.app.clone()));
         let routes = crate::http::router(self.app.clone());

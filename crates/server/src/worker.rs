@@ -35,7 +35,10 @@ pub(crate) async fn run(app: App) {
     loop {
         ticks.tick().await;
         if let Err(error) = sweep(&app).await {
-            tracing::warn!(error = chain(&error), "looking through sandboxes and leases");
+            tracing::warn!(
+                error = chain(&error),
+                "looking through sandboxes and leases"
+            );
         }
     }
 }

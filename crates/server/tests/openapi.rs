@@ -1,14 +1,15 @@
 //! The document of the API is committed, so that a change of the API is seen as one.
 
-#![expect(clippy::expect_used, reason = "tests fail by panicking")]
-
 use std::path::Path;
 
 /// Set to write the document anew instead of comparing it.
 const WRITE: &str = "GLOVEBOX_WRITE_OPENAPI";
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test has no other way to be told")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test has no other way to be told"
+)]
 fn the_committed_document_is_that_of_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/openapi.json");
     let document = serde_json::to_string_pretty(&glovebox_server::http::document())

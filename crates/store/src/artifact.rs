@@ -98,7 +98,11 @@ impl Store {
         .bind(before.map_or_else(|| "g".into(), |id| id.to_string()))
         .bind(lease.map_or_else(String::new, |id| id.to_string()))
         .bind(access.user().map_or_else(String::new, |id| id.to_string()))
-        .bind(access.api_key().map_or_else(String::new, |id| id.to_string()))
+        .bind(
+            access
+                .api_key()
+                .map_or_else(String::new, |id| id.to_string()),
+        )
         .bind(i64::from(access.may(Permission::Manage)))
         .bind(i64::from(limit))
         .fetch_all(&self.pool)

@@ -163,7 +163,11 @@ impl Store {
         .bind(filter.since.map_or(0, to_ms))
         .bind(filter.until.map_or(i64::MAX, to_ms))
         // Every id is below this.
-        .bind(filter.before.map_or_else(|| "g".into(), |id| id.to_string()))
+        .bind(
+            filter
+                .before
+                .map_or_else(|| "g".into(), |id| id.to_string()),
+        )
         .bind(i64::from(limit))
         .fetch_all(&self.pool)
         .await

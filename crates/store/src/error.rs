@@ -31,9 +31,7 @@ pub enum StoreError {
         source: sqlx::Error,
     },
     /// The tables are of another age than this program.
-    #[error(
-        "the database has tables of version {found}, and this program wants {wanted}; {hint}"
-    )]
+    #[error("the database has tables of version {found}, and this program wants {wanted}; {hint}")]
     Version {
         /// What the database has.
         found: i64,

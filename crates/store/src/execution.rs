@@ -155,11 +155,7 @@ impl Store {
     ///
     /// # Errors
     /// When a statement fails; then none is kept.
-    pub async fn keep_events(
-        &self,
-        id: ExecutionId,
-        events: &[Event],
-    ) -> Result<(), StoreError> {
+    pub async fn keep_events(&self, id: ExecutionId, events: &[Event]) -> Result<(), StoreError> {
         let mut changes = self.begin().await?;
         for event in events {
             changes.keep_event(id, event).await?;
@@ -198,14 +194,14 @@ impl Store {
         if !changes.mark_ended(id).await? {
             return Ok(false);
         }
-        let row = sqlx::query("SELECT COALESCE(MAX(seq), 0) AS n FROM events WHERE execution_id = $1")
-            .bind(id.to_string())
-            .fetch_one(&mut *changes.inner)
-            .await
-            .map_err(statement("counting events"))?;
-        let mut seq = u64::try_from(row.number("n")?).unwrap_or(0);
-        for body in last {
-            seq += 1;
+        let row =
+            sqlx::query("SELECT COALESCE(MAX(seq), 0) AS n FROM events WHERE execution_id = $1")
+                .bind(id.to_string())
+                .fetch_one(&mut *changes.inner)
+                .await
+                .map_err(statement("counting events"))?;
+        let first = u64::try_from(row.number("n")?).unwrap_or(0) + 1;
+        for (seq, body) in (first..).zip(last) {
             let event = Event {
                 seq,
                 at: Utc::now(),
@@ -322,16 +318,14 @@ impl Transaction {
     }
 
     async fn keep_event(&mut self, id: ExecutionId, event: &Event) -> Result<(), StoreError> {
-        sqlx::query(
-            "INSERT INTO events (execution_id, seq, at, body) VALUES ($1, $2, $3, $4)",
-        )
-        .bind(id.to_string())
-        .bind(i64::try_from(event.seq).unwrap_or(i64::MAX))
-        .bind(to_ms(event.at))
-        .bind(to_json("body", &event.body)?)
-        .execute(&mut *self.inner)
-        .await
-        .map_err(statement("keeping an event"))?;
+        sqlx::query("INSERT INTO events (execution_id, seq, at, body) VALUES ($1, $2, $3, $4)")
+            .bind(id.to_string())
+            .bind(i64::try_from(event.seq).unwrap_or(i64::MAX))
+            .bind(to_ms(event.at))
+            .bind(to_json("body", &event.body)?)
+            .execute(&mut *self.inner)
+            .await
+            .map_err(statement("keeping an event"))?;
         Ok(())
     }
 }

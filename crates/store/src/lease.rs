@@ -226,7 +226,11 @@ impl Store {
         .bind(access.workspace().to_string())
         .bind(before.map_or_else(|| "g".into(), |id| id.to_string()))
         .bind(access.user().map_or_else(String::new, |id| id.to_string()))
-        .bind(access.api_key().map_or_else(String::new, |id| id.to_string()))
+        .bind(
+            access
+                .api_key()
+                .map_or_else(String::new, |id| id.to_string()),
+        )
         .bind(i64::from(manages))
         .bind(i64::from(limit))
         .fetch_all(&self.pool)

@@ -136,14 +136,13 @@ impl Transaction {
         workspace: WorkspaceId,
         user: UserId,
     ) -> Result<Option<Role>, StoreError> {
-        let row = sqlx::query(
-            "SELECT role FROM memberships WHERE workspace_id = $1 AND user_id = $2",
-        )
-        .bind(workspace.to_string())
-        .bind(user.to_string())
-        .fetch_optional(&mut *self.inner)
-        .await
-        .map_err(statement("looking for a membership"))?;
+        let row =
+            sqlx::query("SELECT role FROM memberships WHERE workspace_id = $1 AND user_id = $2")
+                .bind(workspace.to_string())
+                .bind(user.to_string())
+                .fetch_optional(&mut *self.inner)
+                .await
+                .map_err(statement("looking for a membership"))?;
         row.map(|row| row.word("role")).transpose()
     }
 

@@ -49,7 +49,10 @@ impl Objects {
     /// When it is not.
     pub fn in_folder(folder: &Path) -> Result<Self, StoreError> {
         let store = LocalFileSystem::new_with_prefix(folder)
-            .map_err(failed("opening the folder of", &folder.display().to_string()))?
+            .map_err(failed(
+                "opening the folder of",
+                &folder.display().to_string(),
+            ))?
             .with_automatic_cleanup(true);
         Ok(Self {
             store: Arc::new(store),

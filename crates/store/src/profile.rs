@@ -1,6 +1,7 @@
 //! Runtime profiles: where sandboxes run and within which limits, and the proofs for it.
 
 use chrono::{DateTime, Utc};
+use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::artifact::Sweep;
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::ids::{CheckId, ProfileId, UserId};
@@ -54,6 +55,9 @@ pub struct ProfileSettings {
     pub workspace_disk_mb: u32,
     /// The class of a sandbox when it does not say.
     pub class: ResourceClass,
+    /// How kernels come into being: as copies of a process that has the libraries loaded and that
+    /// an organization's sandboxes share, or each by a program start of its own.
+    pub start: Start,
     /// How many sandboxes are kept ready.
     pub warm_pool: u32,
     /// Which file types may leave a sandbox.
@@ -84,6 +88,7 @@ impl Default for ProfileSettings {
             max_execution_seconds: 600,
             workspace_disk_mb: 1_024,
             class: ResourceClass::Small,
+            start: Start::Template,
             warm_pool: 0,
             artifact_types: sweep.types,
             max_artifacts: sweep.max_files,
@@ -143,8 +148,7 @@ pub struct Acknowledgement {
     pub at: DateTime<Utc>,
 }
 
-const COLUMNS: &str =
-    "id, runtime, name, state, settings, version, created_at, activated_at";
+const COLUMNS: &str = "id, runtime, name, state, settings, version, created_at, activated_at";
 
 fn read(row: &AnyRow) -> Result<Profile, StoreError> {
     Ok(Profile {

@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use glovebox_protocol::ids::TaskId;
 use serde_json::Value;
 
-use crate::database::{Backend, Columns as _, Store, Transaction, now_ms, statement, to_json, to_ms};
+use crate::database::{
+    Backend, Columns as _, Store, Transaction, now_ms, statement, to_json, to_ms,
+};
 use crate::error::StoreError;
 
 /// One thing to do.

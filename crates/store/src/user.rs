@@ -89,11 +89,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn users(
-        &self,
-        after: Option<UserId>,
-        limit: u32,
-    ) -> Result<Vec<User>, StoreError> {
+    pub async fn users(&self, after: Option<UserId>, limit: u32) -> Result<Vec<User>, StoreError> {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM users WHERE id > $1 ORDER BY id LIMIT $2"
         )))

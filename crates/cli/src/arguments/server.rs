@@ -10,7 +10,12 @@ use clap::{Args, Subcommand};
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
     /// Where to listen
-    #[arg(long, value_name = "ADDRESS", env = "GLOVEBOX_LISTEN", default_value = "127.0.0.1:8080")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "GLOVEBOX_LISTEN",
+        default_value = "127.0.0.1:8080"
+    )]
     pub(crate) listen: SocketAddr,
 
     /// The address that people use, where a program with TLS stands in front
@@ -18,7 +23,12 @@ pub(crate) struct ServeArguments {
     pub(crate) public_url: Option<String>,
 
     /// Addresses of programs in front whose word about the caller's address is taken
-    #[arg(long, value_name = "ADDRESS", env = "GLOVEBOX_TRUSTED_PROXIES", value_delimiter = ',')]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "GLOVEBOX_TRUSTED_PROXIES",
+        value_delimiter = ','
+    )]
     pub(crate) trusted_proxies: Vec<IpAddr>,
 
     /// Speak plain HTTP beyond this machine: passwords can then be read on the network
@@ -37,11 +47,21 @@ pub(crate) struct ServeArguments {
 
     /// Go without these protections where the machine cannot give them (`glovebox doctor` names
     /// them)
-    #[arg(long, value_name = "NAMES", env = "GLOVEBOX_ACCEPT_WEAKER", default_value = "")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        env = "GLOVEBOX_ACCEPT_WEAKER",
+        default_value = ""
+    )]
     pub(crate) accept_weaker: String,
 
     /// What the log tells: error, warn, info, debug or trace, also for parts of the program
-    #[arg(long, value_name = "FILTER", env = "GLOVEBOX_LOG", default_value = "info")]
+    #[arg(
+        long,
+        value_name = "FILTER",
+        env = "GLOVEBOX_LOG",
+        default_value = "info"
+    )]
     pub(crate) log: String,
 
     /// Where its data are
@@ -62,7 +82,12 @@ pub(crate) struct PlaceArguments {
 
     /// The database: sqlite:///PATH or postgres://…; a file in the data folder where it is not
     /// given
-    #[arg(long, value_name = "URL", env = "GLOVEBOX_DATABASE", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "GLOVEBOX_DATABASE",
+        hide_env_values = true
+    )]
     pub(crate) database: Option<String>,
 }
 
@@ -122,8 +147,11 @@ pub(crate) enum ApiKeyCommand {
         #[arg(long)]
         name: String,
         /// What it may be used for; everything that runs code where it is not given
-        #[arg(long, value_delimiter = ',', default_value =
-            "code_execution:run,files:read,files:write,artifacts:read")]
+        #[arg(
+            long,
+            value_delimiter = ',',
+            default_value = "code_execution:run,files:read,files:write,artifacts:read"
+        )]
         scopes: Vec<String>,
         /// How it is answered, and where the data are
         #[command(flatten)]

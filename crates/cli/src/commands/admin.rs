@@ -56,7 +56,10 @@ pub(crate) async fn run(
             scopes,
             common,
         }) => {
-            let scopes = scopes.iter().map(|scope| parse(scope)).collect::<Result<_, _>>()?;
+            let scopes = scopes
+                .iter()
+                .map(|scope| parse(scope))
+                .collect::<Result<_, _>>()?;
             let app = app(common, environment).await?;
             let (id, token) = app
                 .create_service_key(&actor, workspace, name, scopes)
@@ -79,7 +82,10 @@ async fn app(common: &AdminCommon, environment: &Environment) -> Result<App, Fai
 fn parse(scope: &str) -> Result<KeyScope, Failure> {
     scope.parse().map_err(|_| {
         let all: Vec<_> = KeyScope::ALL.iter().map(|scope| scope.as_str()).collect();
-        Failure::Usage(format!("`{scope}` is no scope; there are {}", all.join(", ")))
+        Failure::Usage(format!(
+            "`{scope}` is no scope; there are {}",
+            all.join(", ")
+        ))
     })
 }
 

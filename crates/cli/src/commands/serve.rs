@@ -47,7 +47,8 @@ async fn announce(server: &Server) -> Result<(), Failure> {
     let app = server.app();
     let mut text = format!("Glovebox is at {}\n", app.config().address());
     let link = app.new_setup_link().await;
-    let link = link.map_err(|error| Failure::machine("making the link for the first run", error))?;
+    let link =
+        link.map_err(|error| Failure::machine("making the link for the first run", error))?;
     if let Some(link) = link {
         text.push_str("Nobody looks after it yet. Make yourself its administrator at\n");
         text.push_str(&format!("  {link}\n"));

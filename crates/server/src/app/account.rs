@@ -80,7 +80,10 @@ impl App {
     ) -> Result<(User, Token), SignInError> {
         let email = email.trim().to_lowercase();
         let since = Utc::now() - ATTEMPT_WINDOW;
-        let subjects = [format!("email:{email}"), format!("address:{}", actor.address)];
+        let subjects = [
+            format!("email:{email}"),
+            format!("address:{}", actor.address),
+        ];
         for subject in &subjects {
             if self.store().failed_sign_ins(subject, since).await? >= ATTEMPTS {
                 return Err(SignInError::TooMany);
@@ -127,7 +130,10 @@ impl App {
         let mut changes = self.store().begin().await?;
         let id = changes.create_session(&new).await?;
         changes
-            .record(&actor, session_entry("session.create", Some(id), &user.email))
+            .record(
+                &actor,
+                session_entry("session.create", Some(id), &user.email),
+            )
             .await?;
         changes.commit().await?;
         Ok(token)
@@ -265,7 +271,13 @@ impl App {
         };
         let mut changes = self.store().begin().await?;
         let id = changes.create_api_key(&row).await?;
-        let entry = key_entry("api_key.create", id, &name, new.workspace, &["name", "scopes"]);
+        let entry = key_entry(
+            "api_key.create",
+            id,
+            &name,
+            new.workspace,
+            &["name", "scopes"],
+        );
         changes.record(actor, entry).await?;
         changes.commit().await?;
         Ok((id, token))

@@ -51,16 +51,20 @@ impl App {
         for found in swept.artifacts {
             let name = found.name.encoded();
             let before = self.store().newest_artifact(sandbox, &name).await?;
-            let is_kept =
-                before.is_some_and(|before| before.sha256 == found.sha256.to_string());
+            let is_kept = before.is_some_and(|before| before.sha256 == found.sha256.to_string());
             if !is_kept {
                 events.push(self.keep(&agent, sandbox, execution, grant, found).await?);
             }
         }
-        events.extend(swept.left_out.into_iter().map(|left| EventBody::LeftOut {
-            name: left.name,
-            reason: left.reason,
-            message: left.message,
+        // That an input is still what it was is what everybody expects.
+        let is_news = |reason| reason != LeftOutReason::UnchangedInput;
+        let left_out = swept.left_out.into_iter();
+        events.extend(left_out.filter(|left| is_news(left.reason)).map(|left| {
+            EventBody::LeftOut {
+                name: left.name,
+                reason: left.reason,
+                message: left.message,
+            }
         }));
         if swept.more_left_out > 0 {
             events.push(EventBody::MoreLeftOut {

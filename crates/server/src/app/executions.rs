@@ -83,7 +83,9 @@ impl App {
     ) -> Result<ExecutionId, ExecutionError> {
         let (lease, grant) = self.usable_sandbox(access, sandbox).await?;
         let settings = &grant.profile.settings;
-        let seconds = wish.time_limit_seconds.unwrap_or(settings.execution_seconds);
+        let seconds = wish
+            .time_limit_seconds
+            .unwrap_or(settings.execution_seconds);
         if seconds == 0 || seconds > settings.max_execution_seconds {
             return Err(ExecutionError::TooLong {
                 asked: seconds,
@@ -117,7 +119,16 @@ impl App {
             silent: false,
         };
         let app = self.clone();
-        tokio::spawn(async move { Drive { app, sandbox, grant, driven }.run(execute).await });
+        tokio::spawn(async move {
+            Drive {
+                app,
+                sandbox,
+                grant,
+                driven,
+            }
+            .run(execute)
+            .await
+        });
         Ok(id)
     }
 
@@ -246,11 +257,7 @@ impl Drive {
     ) -> Result<(), glovebox_store::StoreError> {
         kept.note_dropped();
         if matches!(last, EventBody::ExecutionEnded(_)) {
-            for body in self
-                .app
-                .collect(self.sandbox, kept.id, &self.grant)
-                .await?
-            {
+            for body in self.app.collect(self.sandbox, kept.id, &self.grant).await? {
                 kept.push(body);
             }
         }

@@ -165,8 +165,12 @@ impl App {
         self.unlocked()?;
         let profile = self.store().profile(id).await?;
         let profile = profile.ok_or(ProfileError::NotFound)?;
-        let proven =
-            canary::prove(self.gateway(), &Arc::clone(self.signing()), self.installation()).await;
+        let proven = canary::prove(
+            self.gateway(),
+            &Arc::clone(self.signing()),
+            self.installation(),
+        )
+        .await;
         let (is_passed, report) = match proven {
             Ok(report) => {
                 let passed = report.wrong().next().is_none();
@@ -189,7 +193,9 @@ impl App {
     ) -> Result<(), StoreError> {
         let action = format!("profile.{kind}");
         let mut changes = self.store().begin().await?;
-        changes.keep_check(profile.id, kind, is_passed, report).await?;
+        changes
+            .keep_check(profile.id, kind, is_passed, report)
+            .await?;
         changes
             .record(actor, entry(&action, profile.id, &profile.name, &[]))
             .await?;
@@ -217,7 +223,10 @@ impl App {
         changes.acknowledge(id, name, user).await?;
         let fields = [name];
         changes
-            .record(actor, entry("profile.acknowledge", id, &profile.name, &fields))
+            .record(
+                actor,
+                entry("profile.acknowledge", id, &profile.name, &fields),
+            )
             .await?;
         changes.commit().await?;
         self.profile_detail(id).await
@@ -243,7 +252,10 @@ impl App {
         let mut changes = self.store().begin().await?;
         changes.update_profile(&profile).await?;
         changes
-            .record(actor, entry("profile.activate", id, &profile.name, &["state"]))
+            .record(
+                actor,
+                entry("profile.activate", id, &profile.name, &["state"]),
+            )
             .await?;
         changes.commit().await?;
         self.profile_detail(id).await
@@ -268,7 +280,10 @@ impl App {
         let mut changes = self.store().begin().await?;
         changes.update_profile(&profile).await?;
         changes
-            .record(actor, entry("profile.disable", id, &profile.name, &["state"]))
+            .record(
+                actor,
+                entry("profile.disable", id, &profile.name, &["state"]),
+            )
             .await?;
         changes.commit().await?;
         self.profile_detail(id).await
@@ -403,7 +418,7 @@ fn blockers(
         blockers.push("no_recent_canary");
     }
     let is_acknowledged = |name: &&str| acknowledged.iter().any(|one| one.name == **name);
-    if !required.iter().all(|name| is_acknowledged(name)) {
+    if !required.iter().all(is_acknowledged) {
         blockers.push("ack_required");
     }
     blockers
@@ -474,10 +489,7 @@ fn check(settings: &ProfileSettings) -> Result<(), ProfileError> {
 }
 
 /// The names of the settings in which two differ.
-fn changed(
-    before: &ProfileSettings,
-    after: &ProfileSettings,
-) -> Result<Vec<String>, StoreError> {
+fn changed(before: &ProfileSettings, after: &ProfileSettings) -> Result<Vec<String>, StoreError> {
     let document = |settings: &ProfileSettings| {
         serde_json::to_value(settings).map_err(|source| StoreError::Document {
             column: "settings",

@@ -22,7 +22,9 @@ pub struct Driven {
 impl Running {
     fn lock(&self) -> MutexGuard<'_, HashMap<ExecutionId, watch::Sender<u64>>> {
         // A map of senders has no state in which it could be left half changed.
-        self.executions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.executions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on this process drives an execution.

@@ -1,10 +1,7 @@
 //! Sandboxes: made behind the gate, seen by those whose they are, ended.
 
-
-
 use chrono::{TimeDelta, Utc};
 use glovebox_client::ClientError;
-use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::gateway::CreateSandbox;
@@ -18,7 +15,6 @@ use glovebox_store::{
 use super::App;
 use super::gate::{self, Denial, Grant};
 use crate::failure::chain;
-
 
 /// Why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
@@ -87,7 +83,7 @@ impl App {
                 total_bytes: settings.max_input_total_bytes,
             },
             trust_domain: trust_domain(&workspace),
-            start: Start::Template,
+            start: settings.start,
             // The server ends what is idle: it knows what is running and what is only slow.
             idle_limit_ms: None,
             hard_deadline_ms: hard_deadline.timestamp_millis(),
@@ -177,11 +173,7 @@ impl App {
     ///
     /// # Errors
     /// When there is none, or the runtime does not confirm it.
-    pub async fn end_sandbox(
-        &self,
-        access: &Access,
-        id: SandboxId,
-    ) -> Result<Lease, SandboxError> {
+    pub async fn end_sandbox(&self, access: &Access, id: SandboxId) -> Result<Lease, SandboxError> {
         let lease = self.store().lease_of(access, id).await?;
         lease.ok_or(SandboxError::NotFound)?;
         let detail = format!("{} asked for it", access.name());

@@ -130,7 +130,10 @@ impl App {
         let mut changes = self.store().begin().await?;
         changes.set_password(user.id, &hash, None).await?;
         changes
-            .record(actor, entry("user.update", user.id, &user.email, &["password"]))
+            .record(
+                actor,
+                entry("user.update", user.id, &user.email, &["password"]),
+            )
             .await?;
         changes.commit().await?;
         Ok(user)
@@ -152,7 +155,10 @@ impl App {
         if name.as_ref().is_some_and(|name| *name != user.name) {
             fields.push("name");
         }
-        if wanted.is_system_admin.is_some_and(|is| is != user.is_system_admin) {
+        if wanted
+            .is_system_admin
+            .is_some_and(|is| is != user.is_system_admin)
+        {
             fields.push("is_system_admin");
         }
         if wanted.is_disabled.is_some_and(|is| is != user.is_disabled) {
@@ -230,7 +236,10 @@ mod tests {
 
     #[test]
     fn an_address_is_stored_in_one_form() {
-        assert_eq!(checked_email(" Ada@Example.COM ").unwrap(), "ada@example.com");
+        assert_eq!(
+            checked_email(" Ada@Example.COM ").unwrap(),
+            "ada@example.com"
+        );
         for bad in ["", "ada", "@b", "a@", "a@b@c", "a b@c", "<a@b>"] {
             assert!(checked_email(bad).is_err(), "{bad}");
         }

@@ -8,7 +8,7 @@ use glovebox_store::{
 };
 
 use super::App;
-use super::gate::{self, DEPLOYMENT, Deployment, Denial, ProfileSource};
+use super::gate::{self, DEPLOYMENT, Denial, Deployment, ProfileSource};
 use super::users::checked_name;
 
 /// How many refusals are shown.
@@ -97,7 +97,10 @@ impl App {
         let id = changes.create_workspace(&name).await?;
         changes.add_member(id, owner, Role::Owner).await?;
         changes
-            .record(actor, entry("workspace.create", id, &name, &["name", "owner"]))
+            .record(
+                actor,
+                entry("workspace.create", id, &name, &["name", "owner"]),
+            )
             .await?;
         changes.commit().await?;
         self.store()
@@ -128,7 +131,10 @@ impl App {
                 fields.push("name");
             }
         }
-        if let Some(on) = wanted.code_execution.filter(|on| *on != workspace.code_execution) {
+        if let Some(on) = wanted
+            .code_execution
+            .filter(|on| *on != workspace.code_execution)
+        {
             workspace.code_execution = on;
             fields.push("code_execution");
         }
@@ -137,7 +143,10 @@ impl App {
             fields.extend(changed(&workspace.quotas, &quotas));
             workspace.quotas = quotas;
         }
-        if let Some(profile) = wanted.profile.filter(|profile| *profile != workspace.profile_id) {
+        if let Some(profile) = wanted
+            .profile
+            .filter(|profile| *profile != workspace.profile_id)
+        {
             if let Some(id) = profile {
                 let found = self.store().profile(id).await?;
                 found.ok_or(WorkspaceError::NoProfile)?;
@@ -149,7 +158,10 @@ impl App {
             let mut changes = self.store().begin().await?;
             changes.update_workspace(&workspace).await?;
             changes
-                .record(actor, entry("workspace.update", id, &workspace.name, &fields))
+                .record(
+                    actor,
+                    entry("workspace.update", id, &workspace.name, &fields),
+                )
                 .await?;
             changes.commit().await?;
         }
@@ -202,9 +214,14 @@ impl App {
         let user = self.store().user_by_email(&email).await?;
         let user = user.ok_or(WorkspaceError::NoUser)?;
         let mut changes = self.store().begin().await?;
-        changes.add_member(access.workspace(), user.id, role).await?;
         changes
-            .record(actor, member_entry("member.add", access, user.id, &email, &["role"]))
+            .add_member(access.workspace(), user.id, role)
+            .await?;
+        changes
+            .record(
+                actor,
+                member_entry("member.add", access, user.id, &email, &["role"]),
+            )
             .await?;
         changes.commit().await?;
         Ok(())
@@ -298,7 +315,10 @@ fn check(quotas: &Quotas) -> Result<(), WorkspaceError> {
 /// The names of the quotas in which two differ.
 fn changed(before: &Quotas, after: &Quotas) -> Vec<&'static str> {
     let pairs = [
-        ("quotas.max_concurrent", before.max_concurrent != after.max_concurrent),
+        (
+            "quotas.max_concurrent",
+            before.max_concurrent != after.max_concurrent,
+        ),
         (
             "quotas.max_resource_class",
             before.max_resource_class != after.max_resource_class,
@@ -322,12 +342,7 @@ fn changed(before: &Quotas, after: &Quotas) -> Vec<&'static str> {
         .collect()
 }
 
-fn entry<'a>(
-    action: &'a str,
-    id: WorkspaceId,
-    name: &'a str,
-    fields: &'a [&'a str],
-) -> Entry<'a> {
+fn entry<'a>(action: &'a str, id: WorkspaceId, name: &'a str, fields: &'a [&'a str]) -> Entry<'a> {
     Entry {
         action,
         object_kind: "workspace",

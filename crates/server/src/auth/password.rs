@@ -94,7 +94,11 @@ impl Passwords {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
-        let _turn = self.turns.acquire().await.map_err(|_| PasswordError::Hash)?;
+        let _turn = self
+            .turns
+            .acquire()
+            .await
+            .map_err(|_| PasswordError::Hash)?;
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|_| PasswordError::Hash)

@@ -223,14 +223,13 @@ pub(crate) async fn sandboxes(
     _: SystemAdmin,
 ) -> Result<Json<Page<LiveSandboxView>>, ApiError> {
     let live = app.store().live_leases_with_names().await?;
-    let view = |(lease, names): (glovebox_store::Lease, glovebox_store::LeaseNames)| {
-        LiveSandboxView {
+    let view =
+        |(lease, names): (glovebox_store::Lease, glovebox_store::LeaseNames)| LiveSandboxView {
             sandbox: lease.into(),
             user_email: names.user_email,
             workspace_name: names.workspace,
             profile_name: names.profile,
-        }
-    };
+        };
     Ok(Json(Page {
         items: live.into_iter().map(view).collect(),
         next_cursor: None,

@@ -64,7 +64,11 @@ pub(crate) async fn list(
     caller: Caller,
     Query(query): Query<ArtifactsQuery>,
 ) -> Result<Json<Page<ArtifactView>>, ApiError> {
-    let workspace = query.workspace_id.as_deref().map(workspace_id).transpose()?;
+    let workspace = query
+        .workspace_id
+        .as_deref()
+        .map(workspace_id)
+        .transpose()?;
     let scope = Some(KeyScope::ArtifactsRead);
     let access = caller.access(&app, workspace, scope).await?;
     let sandbox = query.sandbox_id.as_deref().map(sandbox_id).transpose()?;
@@ -94,7 +98,10 @@ async fn find(app: &App, caller: &Caller, id: &str) -> Result<Artifact, ApiError
         }
         Caller::Key(_) => caller.access(app, None, scope).await?,
     };
-    app.store().artifact_of(&access, id).await?.ok_or_else(unknown)
+    app.store()
+        .artifact_of(&access, id)
+        .await?
+        .ok_or_else(unknown)
 }
 
 /// Shows an artifact.

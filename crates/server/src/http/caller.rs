@@ -41,7 +41,7 @@ pub(crate) struct SystemAdmin(pub(crate) SignedIn);
 /// Somebody with a session, or a program with a key.
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
-    Session(SignedIn),
+    Session(Box<SignedIn>),
     Key(Access),
 }
 
@@ -136,7 +136,8 @@ impl FromRequestParts<App> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         if !parts.headers.contains_key(AUTHORIZATION) {
-            return Ok(Self::Session(SignedIn::from_request_parts(parts, app).await?));
+            let signed_in = SignedIn::from_request_parts(parts, app).await?;
+            return Ok(Self::Session(Box::new(signed_in)));
         }
         let token = bearer(&parts.headers).ok_or_else(ApiError::not_signed_in)?;
         let access = app.store().access_of_key(&token.hash()).await?;

@@ -89,11 +89,7 @@ impl ApiError {
     }
 
     /// The same, with a word of its own.
-    pub fn refused(
-        code: &'static str,
-        message: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Self {
+    pub fn refused(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, code, message, fix)
     }
 
@@ -198,6 +194,11 @@ impl From<ClientError> for ApiError {
             ErrorCode::SandboxGone => {
                 Self::conflict("sandbox_gone", message, fix("make another sandbox"))
             }
+            ErrorCode::CapabilityMissing => Self::conflict(
+                "capability_missing",
+                message,
+                fix("ask a system admin to change the profile's settings"),
+            ),
             ErrorCode::Exhausted => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "exhausted",

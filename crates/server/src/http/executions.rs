@@ -19,7 +19,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::answers::Errors;
 use super::caller::Caller;
 use super::error::ApiError;
-use super::sandboxes::sandbox_id;
+use super::sandboxes::{RUN, sandbox_id};
 use super::views::ExecutionView;
 use crate::app::App;
 use crate::app::executions::{ExecutionError, Wish};
@@ -95,9 +95,10 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else {
         return Ok(None);
     };
-    let text = value.to_str().ok().filter(|text| {
-        !text.is_empty() && text.len() <= MAX_KEY
-    });
+    let text = value
+        .to_str()
+        .ok()
+        .filter(|text| !text.is_empty() && text.len() <= MAX_KEY);
     text.map(|text| Some(text.to_owned())).ok_or_else(|| {
         ApiError::invalid(
             "the header Idempotency-Key has 1 to 255 printable characters",
@@ -119,7 +120,7 @@ pub(crate) async fn show(
     Path((sandbox, execution)): Path<(String, String)>,
 ) -> Result<Json<ExecutionView>, ApiError> {
     let (sandbox, id) = (sandbox_id(&sandbox)?, execution_id(&execution)?);
-    let access = caller.access_to(&app, sandbox, None).await?;
+    let access = caller.access_to(&app, sandbox, RUN).await?;
     Ok(Json(app.execution(&access, sandbox, id).await?.into()))
 }
 
@@ -147,7 +148,7 @@ pub(crate) async fn interrupt(
     Json(body): Json<Interrupt>,
 ) -> Result<(StatusCode, Json<ExecutionView>), ApiError> {
     let (sandbox, id) = (sandbox_id(&sandbox)?, execution_id(&execution)?);
-    let access = caller.access_to(&app, sandbox, None).await?;
+    let access = caller.access_to(&app, sandbox, RUN).await?;
     let how = if body.kill {
         Cancel::Kill
     } else {
@@ -184,7 +185,7 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<SseEvent, Infallible>>>, ApiError> {
     let (sandbox, id) = (sandbox_id(&sandbox)?, execution_id(&execution)?);
-    let access = caller.access_to(&app, sandbox, None).await?;
+    let access = caller.access_to(&app, sandbox, RUN).await?;
     app.execution(&access, sandbox, id).await?;
     let last = headers
         .get("last-event-id")
@@ -271,15 +272,14 @@ impl From<ExecutionError> for ApiError {
                 message,
                 "send another key with another request",
             ),
-            ExecutionError::Busy { execution } => Self::conflict(
-                "busy",
-                message,
-                "wait until it has ended, or interrupt it",
-            )
-            .with(json!({ "execution_id": execution.to_string() })),
-            ExecutionError::TooLong { .. } => {
-                Self::invalid(message, "ask for less, or a system admin for a longer limit")
+            ExecutionError::Busy { execution } => {
+                Self::conflict("busy", message, "wait until it has ended, or interrupt it")
+                    .with(json!({ "execution_id": execution.to_string() }))
             }
+            ExecutionError::TooLong { .. } => Self::invalid(
+                message,
+                "ask for less, or a system admin for a longer limit",
+            ),
         }
     }
 }

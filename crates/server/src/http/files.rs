@@ -72,7 +72,9 @@ pub(crate) async fn list(
     Query(query): Query<FilesQuery>,
 ) -> Result<Json<Page<FileView>>, ApiError> {
     let sandbox = sandbox_id(&sandbox)?;
-    let access = caller.access_to(&app, sandbox, Some(KeyScope::FilesRead)).await?;
+    let access = caller
+        .access_to(&app, sandbox, Some(KeyScope::FilesRead))
+        .await?;
     let after = query.cursor.as_deref().map(file_name).transpose()?;
     let listing = app.list_files(&access, sandbox, after.as_ref()).await?;
     let next_cursor = listing
@@ -113,12 +115,14 @@ const fn kind(kind: FileKind) -> &'static str {
 pub(crate) async fn put(
     State(app): State<App>,
     caller: Caller,
-    Path((sandbox, _)): Path<(String, String)>,
+    Path((sandbox, _path)): Path<(String, String)>,
     uri: http::Uri,
     body: Body,
 ) -> Result<Json<StoredFile>, ApiError> {
     let sandbox = sandbox_id(&sandbox)?;
-    let access = caller.access_to(&app, sandbox, Some(KeyScope::FilesWrite)).await?;
+    let access = caller
+        .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
+        .await?;
     let name = file_name(path_of(&uri))?;
     let (_, grant) = app.usable_sandbox(&access, sandbox).await?;
     let limit = grant.profile.settings.max_input_file_bytes;
@@ -135,7 +139,9 @@ pub(crate) async fn put(
 
 /// What stands after `/files/` in an address, still encoded: names are bytes.
 fn path_of(uri: &http::Uri) -> &str {
-    uri.path().split_once("/files/").map_or("", |(_, path)| path)
+    uri.path()
+        .split_once("/files/")
+        .map_or("", |(_, path)| path)
 }
 
 /// Writes a body into a file that nobody else can open and that goes when it is dropped.
@@ -149,9 +155,8 @@ async fn spool(app: &App, body: Body, limit: u64) -> Result<tempfile::NamedTempF
     let mut stream = body.into_data_stream();
     let mut taken = 0;
     while let Some(part) = stream.next().await {
-        let part = part.map_err(|_| {
-            ApiError::invalid("the upload broke off", "send the file again")
-        })?;
+        let part =
+            part.map_err(|_| ApiError::invalid("the upload broke off", "send the file again"))?;
         taken += part.len() as u64;
         if taken > limit {
             return Err(ApiError::too_large(
@@ -175,11 +180,13 @@ async fn spool(app: &App, body: Body, limit: u64) -> Result<tempfile::NamedTempF
 pub(crate) async fn get(
     State(app): State<App>,
     caller: Caller,
-    Path((sandbox, _)): Path<(String, String)>,
+    Path((sandbox, _path)): Path<(String, String)>,
     uri: http::Uri,
 ) -> Result<Response, ApiError> {
     let sandbox = sandbox_id(&sandbox)?;
-    let access = caller.access_to(&app, sandbox, Some(KeyScope::FilesRead)).await?;
+    let access = caller
+        .access_to(&app, sandbox, Some(KeyScope::FilesRead))
+        .await?;
     let name = file_name(path_of(&uri))?;
     let agent = app.files_of(&access, sandbox).await?;
     let stat = agent.stat(&name).await.map_err(SandboxError::from)?;
@@ -211,11 +218,13 @@ pub(crate) async fn get(
 pub(crate) async fn delete(
     State(app): State<App>,
     caller: Caller,
-    Path((sandbox, _)): Path<(String, String)>,
+    Path((sandbox, _path)): Path<(String, String)>,
     uri: http::Uri,
 ) -> Result<StatusCode, ApiError> {
     let sandbox = sandbox_id(&sandbox)?;
-    let access = caller.access_to(&app, sandbox, Some(KeyScope::FilesWrite)).await?;
+    let access = caller
+        .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
+        .await?;
     let name = file_name(path_of(&uri))?;
     app.delete_file(&access, sandbox, &name).await?;
     Ok(StatusCode::NO_CONTENT)

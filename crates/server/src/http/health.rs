@@ -33,7 +33,9 @@ pub(crate) async fn live() -> Json<Alive> {
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Alive>, ApiError> {
     if let Err(error) = app.store().ping().await {
         tracing::warn!(error = crate::failure::chain(&error), "not ready");
-        return Err(ApiError::runtime_unavailable("the database does not answer"));
+        return Err(ApiError::runtime_unavailable(
+            "the database does not answer",
+        ));
     }
     Ok(Json(Alive { status: "ok" }))
 }

@@ -80,7 +80,11 @@ pub(crate) async fn change_deployment(
     SystemAdmin(admin): SystemAdmin,
     Json(body): Json<ChangeDeployment>,
 ) -> Result<Json<DeploymentView>, ApiError> {
-    let default = body.default_profile_id.as_deref().map(profile_id).transpose()?;
+    let default = body
+        .default_profile_id
+        .as_deref()
+        .map(profile_id)
+        .transpose()?;
     let deployment = app
         .change_deployment(&admin.actor, body.code_execution, default)
         .await?;
@@ -157,7 +161,9 @@ pub(crate) async fn test(
     SystemAdmin(admin): SystemAdmin,
     Path(profile): Path<String>,
 ) -> Result<Json<ProfileDetailView>, ApiError> {
-    let detail = app.test_profile(&admin.actor, profile_id(&profile)?).await?;
+    let detail = app
+        .test_profile(&admin.actor, profile_id(&profile)?)
+        .await?;
     Ok(Json(detail.into()))
 }
 

@@ -131,7 +131,10 @@ fn finish(mut response: Response, request_id: &str) -> Response {
             details: error.details,
             request_id: request_id.to_owned(),
         };
-        let cookie = response.headers_mut().remove(SET_COOKIE).filter(|_| is_ours);
+        let cookie = response
+            .headers_mut()
+            .remove(SET_COOKIE)
+            .filter(|_| is_ours);
         response = (error.status, axum::Json(body)).into_response();
         if let Some(cookie) = cookie {
             response.headers_mut().insert(SET_COOKIE, cookie);
@@ -176,7 +179,10 @@ fn guard(app: &App, path: &str, response: &mut Response<Body>) {
         ("cross-origin-resource-policy", "same-origin"),
     ];
     for (name, value) in fixed {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
     }
     let policy = HeaderName::from_static("content-security-policy");
     if !headers.contains_key(&policy) {
@@ -197,11 +203,6 @@ fn guard(app: &App, path: &str, response: &mut Response<Body>) {
             HeaderValue::from_static("application/octet-stream"),
         );
     }
-}
-
-/// What is at no route.
-pub(crate) async fn no_such_route() -> ApiError {
-    ApiError::not_found("page or route")
 }
 
 /// A route that has no such method.
@@ -234,7 +235,11 @@ mod tests {
         let cookie = ("cookie", "a=b");
         assert!(refused(&[cookie, ("sec-fetch-site", "cross-site")]));
         assert!(refused(&[cookie, ("sec-fetch-site", "same-site")]));
-        assert!(refused(&[cookie, ("origin", "https://evil"), ("host", "gb")]));
+        assert!(refused(&[
+            cookie,
+            ("origin", "https://evil"),
+            ("host", "gb")
+        ]));
         assert!(refused(&[cookie, ("origin", "null"), ("host", "gb")]));
         assert!(!refused(&[cookie, ("sec-fetch-site", "same-origin")]));
         assert!(!refused(&[cookie, ("origin", "http://gb"), ("host", "gb")]));

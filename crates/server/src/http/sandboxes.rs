@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::ids::SandboxId;
-use glovebox_store::Lease;
+use glovebox_store::{KeyScope, Lease};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -16,6 +16,9 @@ use super::views::{ClassName, SandboxView};
 use super::workspaces::workspace_id;
 use crate::app::App;
 use crate::app::sandboxes::SandboxError;
+
+/// What a key has to be made for to see and end sandboxes; to make one, the gate asks.
+pub(super) const RUN: Option<KeyScope> = Some(KeyScope::CodeExecutionRun);
 
 /// Reads a sandbox's id from a path; a text that is none names no sandbox.
 pub(super) fn sandbox_id(text: &str) -> Result<SandboxId, ApiError> {
@@ -46,8 +49,12 @@ pub(crate) async fn list(
     caller: Caller,
     Query(query): Query<SandboxesQuery>,
 ) -> Result<Json<Page<SandboxView>>, ApiError> {
-    let workspace = query.workspace_id.as_deref().map(workspace_id).transpose()?;
-    let access = caller.access(&app, workspace, None).await?;
+    let workspace = query
+        .workspace_id
+        .as_deref()
+        .map(workspace_id)
+        .transpose()?;
+    let access = caller.access(&app, workspace, RUN).await?;
     let page = PageQuery {
         cursor: query.cursor,
         limit: query.limit,
@@ -99,7 +106,7 @@ pub(crate) async fn show(
     Path(sandbox): Path<String>,
 ) -> Result<Json<SandboxView>, ApiError> {
     let id = sandbox_id(&sandbox)?;
-    let access = caller.access_to(&app, id, None).await?;
+    let access = caller.access_to(&app, id, RUN).await?;
     let lease = app.store().lease_of(&access, id).await?;
     let lease = lease.ok_or_else(|| ApiError::not_found("sandbox"))?;
     Ok(Json(lease.into()))
@@ -116,7 +123,7 @@ pub(crate) async fn end(
     Path(sandbox): Path<String>,
 ) -> Result<Json<SandboxView>, ApiError> {
     let id = sandbox_id(&sandbox)?;
-    let access = caller.access_to(&app, id, None).await?;
+    let access = caller.access_to(&app, id, RUN).await?;
     let lease = app.end_sandbox(&access, id).await?;
     Ok(Json(lease.into()))
 }

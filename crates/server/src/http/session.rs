@@ -65,7 +65,9 @@ pub(crate) async fn sign_in(
     headers: HeaderMap,
     Json(body): Json<SignIn>,
 ) -> Result<Response, ApiError> {
-    let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+    let agent = headers
+        .get(USER_AGENT)
+        .and_then(|value| value.to_str().ok());
     let (user, token) = app
         .sign_in(
             actor,

@@ -60,7 +60,9 @@ pub(crate) async fn set_up(
     };
     let id = app.set_up(actor.clone(), &body.token, first).await?;
     let user = app.store().user(id).await?.ok_or_else(ApiError::internal)?;
-    let agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+    let agent = headers
+        .get(USER_AGENT)
+        .and_then(|value| value.to_str().ok());
     let token = app
         .open_session(actor, &user, agent.unwrap_or_default())
         .await?;

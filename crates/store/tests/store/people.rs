@@ -1,9 +1,7 @@
 //! Users, sessions, keys, members.
 
 use chrono::{TimeDelta, Utc};
-use glovebox_store::{
-    KeyScope, NewApiKey, NewSession, Permission, Role, StoreError, Token,
-};
+use glovebox_store::{KeyScope, NewApiKey, NewSession, Permission, Role, StoreError, Token};
 
 use crate::support::{Database, new_user, on_both, person};
 
@@ -27,7 +25,13 @@ async fn an_address_belongs_to_one_user(database: Database) {
     drop(changes);
     let found = store.user_by_email("ada@example.com").await.unwrap();
     assert_eq!(found.unwrap().name, "ada");
-    assert!(store.user_by_email("bob@example.com").await.unwrap().is_none());
+    assert!(
+        store
+            .user_by_email("bob@example.com")
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 async fn a_session_ends_with_its_time_its_user_and_by_itself(database: Database) {
@@ -48,7 +52,10 @@ async fn a_session_ends_with_its_time_its_user_and_by_itself(database: Database)
         (id, token)
     };
     let (late, old) = open(-1).await;
-    assert!(store.session(&old.hash()).await.unwrap().is_none(), "{late}");
+    assert!(
+        store.session(&old.hash()).await.unwrap().is_none(),
+        "{late}"
+    );
     let (id, token) = open(10).await;
     let (session, user) = store.session(&token.hash()).await.unwrap().unwrap();
     assert_eq!((session.id, user.id), (id, ada.user));
@@ -101,7 +108,10 @@ async fn a_key_has_the_present_role_of_its_maker_and_dies_with_it(database: Data
     assert!(!access.may(Permission::RunCode));
 
     let mut changes = store.begin().await.unwrap();
-    changes.remove_member(ada.workspace, ada.user).await.unwrap();
+    changes
+        .remove_member(ada.workspace, ada.user)
+        .await
+        .unwrap();
     changes.commit().await.unwrap();
     assert!(store.access_of_key(&token.hash()).await.unwrap().is_none());
 }

@@ -22,7 +22,10 @@ async fn a_secret_opens_with_the_key_of_the_database_only(database: Database) {
     store.adopt_master_key(&key).await.unwrap();
     store.adopt_master_key(&key).await.unwrap();
     let refused = store.adopt_master_key(&other).await;
-    assert!(matches!(refused, Err(StoreError::Sealed { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Sealed { .. })),
+        "{refused:?}"
+    );
     let mut changes = store.begin().await.unwrap();
     changes.put_secret(&key, "a", b"one").await.unwrap();
     changes.put_secret(&key, "a", b"two").await.unwrap();
@@ -83,10 +86,20 @@ async fn a_profile_keeps_its_proofs(database: Database) {
         .await
         .unwrap();
     changes.commit().await.unwrap();
-    let test = store.last_check(id, CheckKind::Test).await.unwrap().unwrap();
+    let test = store
+        .last_check(id, CheckKind::Test)
+        .await
+        .unwrap()
+        .unwrap();
     assert!(test.is_passed);
     assert_eq!(test.report, json!({ "passed": true }));
-    assert!(store.last_check(id, CheckKind::Canary).await.unwrap().is_none());
+    assert!(
+        store
+            .last_check(id, CheckKind::Canary)
+            .await
+            .unwrap()
+            .is_none()
+    );
     let acknowledged = store.acknowledgements(id).await.unwrap();
     assert_eq!(acknowledged.len(), 1);
     assert_eq!(acknowledged[0].by, "ada@example.com");
@@ -139,5 +152,8 @@ async fn the_last_refusals_are_kept(database: Database) {
     }
     let kept = store.denials(ada.workspace, 100).await.unwrap();
     assert_eq!(kept.len(), 50);
-    assert_eq!((kept[0].actor.as_str(), kept[49].actor.as_str()), ("59", "10"));
+    assert_eq!(
+        (kept[0].actor.as_str(), kept[49].actor.as_str()),
+        ("59", "10")
+    );
 }

@@ -76,7 +76,13 @@ async fn a_suspended_sandbox_does_not_count_until_it_is_resumed(database: Databa
     store.end_lease(second, EndedWhy::Asked, "").await.unwrap();
     let mut changes = store.begin().await.unwrap();
     changes.hold_workspace(ada.workspace).await.unwrap();
-    assert!(changes.has_room(ada.workspace, &quotas).await.unwrap().is_ok());
+    assert!(
+        changes
+            .has_room(ada.workspace, &quotas)
+            .await
+            .unwrap()
+            .is_ok()
+    );
     assert!(changes.resume_lease(first).await.unwrap());
     assert!(!changes.resume_lease(first).await.unwrap());
     changes.commit().await.unwrap();
@@ -160,7 +166,10 @@ async fn events_come_back_in_order_and_end(database: Database) {
     let (execution, _) = place(store, id, ada.workspace, None, "1").await;
     let events: Vec<_> = (1..=5).map(|n| said(n, &format!("{n}\n"))).collect();
     store.keep_events(execution, &events[..3]).await.unwrap();
-    store.finish_execution(execution, &events[3..]).await.unwrap();
+    store
+        .finish_execution(execution, &events[3..])
+        .await
+        .unwrap();
     let all = store.events(execution, 0, 100).await.unwrap();
     let numbers: Vec<_> = all.iter().map(|event| event.seq).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
@@ -186,7 +195,12 @@ async fn an_execution_that_nobody_drives_is_found(database: Database) {
     assert_eq!(store.undriven_executions().await.unwrap().len(), 1);
     store.keep_events(execution, &[said(1, "x")]).await.unwrap();
     let last = EventBody::Stderr(Output(b"gone".to_vec().into()));
-    assert!(store.end_execution(execution, std::slice::from_ref(&last)).await.unwrap());
+    assert!(
+        store
+            .end_execution(execution, std::slice::from_ref(&last))
+            .await
+            .unwrap()
+    );
     assert!(!store.end_execution(execution, &[last]).await.unwrap());
     assert_eq!(store.events(execution, 0, 9).await.unwrap()[1].seq, 2);
     assert!(store.running_executions(Some(id)).await.unwrap().is_empty());
@@ -256,5 +270,8 @@ async fn what_is_somebody_elses_is_not_seen(database: Database) {
         let artifacts = store.artifacts_of(other, Some(id), None, 9).await;
         assert!(artifacts.unwrap().is_empty());
     }
-    assert_eq!(store.leases_of(&ada.access, None, 9).await.unwrap().len(), 1);
+    assert_eq!(
+        store.leases_of(&ada.access, None, 9).await.unwrap().len(),
+        1
+    );
 }

@@ -26,7 +26,8 @@ impl Database {
 
     /// On the server for tests, under a name of its own.
     pub(crate) async fn postgres() -> Self {
-        let address = |name: &str| format!("postgres://glovebox@localhost/{name}?host={}", socket());
+        let address =
+            |name: &str| format!("postgres://glovebox@localhost/{name}?host={}", socket());
         let name = format!("gb_{}", SandboxId::new()).replace('-', "_");
         sqlx::any::install_default_drivers();
         let server = sqlx::AnyPool::connect(&address("postgres")).await;
@@ -50,9 +51,13 @@ impl Database {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test has no other way to be told")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test has no other way to be told"
+)]
 fn socket() -> String {
-    std::env::var(POSTGRES).expect("GLOVEBOX_TEST_POSTGRES says where PostgreSQL is; run `make test`")
+    std::env::var(POSTGRES)
+        .expect("GLOVEBOX_TEST_POSTGRES says where PostgreSQL is; run `make test`")
 }
 
 /// Runs a test on both databases.
