@@ -6,6 +6,7 @@ pub mod collect;
 pub mod executions;
 pub mod files;
 pub mod gate;
+mod profile_settings;
 pub mod profiles;
 pub mod running;
 pub mod sandboxes;

@@ -119,7 +119,7 @@ async fn a_key_is_shown_once_and_its_own_alone() {
     let (_, admin) = stage.member(workspace, "admin", Role::Admin).await;
     let (_, viewer) = stage.member(workspace, "viewer", Role::Viewer).await;
     let path = format!("/api/v1/workspaces/{workspace}/api-keys");
-    let wanted = json!({ "name": "script", "scopes": ["files:read"] });
+    let wanted = json!({ "name": "script", "scopes": ["artifacts:read"] });
     let refused = stage.call(&viewer, "POST", &path, &wanted).await;
     assert_eq!((refused.status, refused.code()), (403, "forbidden".into()));
     for bad in [
@@ -145,11 +145,11 @@ async fn a_key_is_shown_once_and_its_own_alone() {
     let delete = async |who| stage.call(who, "DELETE", &one, &Value::Null).await.status;
     assert_eq!(delete(&other).await, 404);
     let key = Who::Key(token.clone());
-    assert_eq!(stage.get(&key, "/api/v1/sandboxes").await.status, 200);
+    assert_eq!(stage.get(&key, "/api/v1/artifacts").await.status, 200);
     // A key looks after nothing.
     assert_eq!(stage.get(&key, &path).await.status, 401);
     assert_eq!(delete(&admin).await, 204);
-    assert_eq!(stage.get(&key, "/api/v1/sandboxes").await.status, 401);
+    assert_eq!(stage.get(&key, "/api/v1/artifacts").await.status, 401);
 }
 
 #[tokio::test]
