@@ -23,6 +23,10 @@ PROGRAMS := -p glovebox-cli -p glovebox-box -p glovebox-agent
 ROOT := $(filter 0,$(shell id -u))
 export GLOVEBOX_TEST_DATA := $(or $(GLOVEBOX_TEST_DATA),$(if $(ROOT),/var/cache/glovebox/test-data,$(TARGET_DIR)/test-data))
 
+# A PostgreSQL of the tests' own, reachable over a Unix socket.
+POSTGRES := $(if $(ROOT),/var/cache/glovebox/postgres,$(TARGET_DIR)/postgres)
+export GLOVEBOX_TEST_POSTGRES := $(or $(GLOVEBOX_TEST_POSTGRES),$(POSTGRES)/socket)
+
 .PHONY: help
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -69,9 +73,15 @@ test-build:
 	scripts/template-library "$(DEBUG)"
 	@scripts/need test "$(DEBUG)/glovebox"
 	"$(DEBUG)/glovebox" setup --data "$(GLOVEBOX_TEST_DATA)"
+	scripts/postgres "$(POSTGRES)"
 	@scripts/need engine
 	GLOVEBOX_IMAGE_OFFICE=0 scripts/image sandbox "$(DEBUG)"
 	scripts/image gateway "$(DEBUG)"
+
+.PHONY: openapi
+openapi: ## Write docs/reference/openapi.json anew from the code
+	@scripts/need build
+	GLOVEBOX_WRITE_OPENAPI=1 cargo test --locked -p glovebox-server --test openapi
 
 .PHONY: images
 images: ## Build the images of sandboxes and of the gateway on this machine's Docker engine

@@ -1,10 +1,15 @@
 //! The command line: what can be asked for, and the words of `--help`.
 
 mod gateway;
+mod server;
 
 pub(crate) use gateway::{
     AskArguments, CanaryArguments, CredentialArguments, CredentialCommand, GatewayArguments,
     GatewayCommand, KeyArguments, KeyCommand, KnownArguments, ThroughArguments,
+};
+
+pub(crate) use server::{
+    AdminArguments, AdminCommand, AdminCommon, ApiKeyCommand, PlaceArguments, ServeArguments,
 };
 
 use std::ffi::OsString;
@@ -31,6 +36,12 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run a script or a notebook on files, and collect what it saves
     Run(Box<RunArguments>),
+    /// Run a server: API, console and sandboxes on this machine
+    Serve(Box<ServeArguments>),
+    /// Bring the tables of a server's database to this version
+    Migrate(PlaceArguments),
+    /// Look after a server's data from its machine
+    Admin(AdminArguments),
     /// Build the tree that sandboxes stand on, or check the one that is there
     Setup(SetupArguments),
     /// Say what this machine can isolate, and how to fix what it cannot

@@ -19,32 +19,34 @@ pub(crate) struct Installation {
     programs: Programs,
 }
 
+/// Finds a program: beside this one, else in `../libexec/glovebox`.
+pub(crate) fn find(name: &str) -> Result<PathBuf, Failure> {
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::machine("finding this program's own place", error))?;
+    let beside = own.parent().unwrap_or(Path::new("/"));
+    let places = [
+        beside.join(name),
+        beside.join("../libexec/glovebox").join(name),
+    ];
+    places
+        .iter()
+        .find(|path| path.is_file())
+        .cloned()
+        .ok_or_else(|| Failure::Machine {
+            doing: format!(
+                "finding {name}: it is neither {} nor {}",
+                shown(&places[0]),
+                shown(&places[1])
+            ),
+            fix: Some("install Glovebox anew, or build it with `make build`".into()),
+            code: glovebox_protocol::error::ErrorCode::RuntimeUnavailable,
+            cause: None,
+        })
+}
+
 impl Installation {
     /// Finds them: beside this program, else in `../libexec/glovebox`.
     pub(crate) fn find() -> Result<Self, Failure> {
-        let own = std::env::current_exe()
-            .map_err(|error| Failure::machine("finding this program's own place", error))?;
-        let beside = own.parent().unwrap_or(Path::new("/"));
-        let find = |name: &str| {
-            let places = [
-                beside.join(name),
-                beside.join("../libexec/glovebox").join(name),
-            ];
-            places
-                .iter()
-                .find(|path| path.is_file())
-                .cloned()
-                .ok_or_else(|| Failure::Machine {
-                    doing: format!(
-                        "finding {name}: it is neither {} nor {}",
-                        shown(&places[0]),
-                        shown(&places[1])
-                    ),
-                    fix: Some("install Glovebox anew, or build it with `make build`".into()),
-                    code: glovebox_protocol::error::ErrorCode::RuntimeUnavailable,
-                    cause: None,
-                })
-        };
         Ok(Self {
             launcher: find("glovebox-launcher")?,
             programs: Programs::found(find)?,

@@ -51,9 +51,11 @@ fn main() -> ExitCode {
     {
         return done.map_or_else(|failure| said(&failure), |()| ExitCode::SUCCESS);
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let mut builder = match &arguments.command {
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = builder.enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => return said(&Failure::machine("starting", error)),
@@ -69,7 +71,10 @@ const fn makes_sandboxes(command: &Command) -> bool {
     match command {
         Command::Run(arguments) => arguments.through.gateway.is_none(),
         Command::Doctor(arguments) => !arguments.fix,
+        Command::Serve(_) => true,
         Command::Gateway(_)
+        | Command::Migrate(_)
+        | Command::Admin(_)
         | Command::Setup(_)
         | Command::Key(_)
         | Command::Credential(_)
@@ -82,6 +87,12 @@ async fn perform(command: Command, environment: &Environment, scope: Result<(), 
         Command::Run(arguments) => {
             return ExitCode::from(commands::run::run(&arguments, environment, scope).await);
         }
+        Command::Serve(arguments) => match scope.err().and_then(|lack| lack.refusal(&[])) {
+            Some(refusal) => Err(refusal),
+            None => commands::serve::serve(&arguments, environment).await,
+        },
+        Command::Migrate(place) => commands::serve::migrate(&place, environment).await,
+        Command::Admin(arguments) => commands::admin::run(&arguments, environment).await,
         Command::Setup(arguments) => commands::setup::run(&arguments, environment).await,
         Command::Doctor(arguments) => {
             // Its checks tell what fails without one; this tells why there is none.

@@ -5,6 +5,10 @@
 //! for each target what came of it, and [`CanaryReport::wrong`] which came out otherwise than they
 //! have to.
 
+mod pair;
+
+pub use pair::prove;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -34,8 +38,8 @@ const START_PATIENCE: Duration = Duration::from_secs(60);
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum CanaryError {
-    /// An agent could not be talked to.
-    #[error("running the canary's attempts")]
+    /// An agent or the gateway could not be talked to, or refused.
+    #[error("talking to a throwaway sandbox or to its gateway")]
     Client(#[from] ClientError),
     /// The second sandbox did not open what the first one is to try.
     #[error("the second sandbox opened nothing to be reached: {said}")]

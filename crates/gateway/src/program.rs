@@ -6,11 +6,13 @@ mod secrets;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use glovebox_runtime::{Runtime, RuntimeError};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
+use tokio::net::unix::pipe;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::config::{self, Config, Fault, Listen, Machine, RuntimeKind, SecretsError, Transport};
@@ -104,6 +106,9 @@ fn raise_descriptors() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
+/// Set by whoever starts a gateway as its child: end when standard input does.
+const END_WITH_INPUT: &str = "GATEWAY_END_WITH_INPUT";
+
 /// The fingerprint of the gateway of `GATEWAY_STATE_DIR`, whether it runs or not.
 ///
 /// # Errors
@@ -191,7 +196,24 @@ async fn serve_over(
         source = gateway.serve(listener) => Err(ProgramError::Listen { at, source }),
         () = secrets::follow((&config.credentials, stamp), hangup, &gateway, &journal) => Ok(()),
         () = told_to_stop(&mut stop) => Ok(()),
+        () = input_has_ended(variable(END_WITH_INPUT).is_some()) => Ok(()),
     }
+}
+
+/// Waits until nobody holds the other end of standard input any more, where that is to end the
+/// program: a server that was killed cannot tell its gateway to stop, but its end of a pipe goes
+/// with it.
+async fn input_has_ended(is_wanted: bool) {
+    if !is_wanted {
+        return std::future::pending().await;
+    }
+    let pipe = std::io::stdin().as_fd().try_clone_to_owned();
+    let Ok(mut pipe) = pipe.and_then(pipe::Receiver::from_owned_fd) else {
+        // No pipe: nobody holds another end.
+        return;
+    };
+    // A pipe that cannot be read is one that nobody writes to.
+    let _ = tokio::io::copy(&mut pipe, &mut tokio::io::sink()).await;
 }
 
 /// The signals that mean something to the program.

@@ -82,6 +82,51 @@ typed_id! {
     ExecutionId
 }
 
+typed_id! {
+    /// A person who can sign in.
+    UserId
+}
+typed_id! {
+    /// One sign-in of a person in one browser.
+    SessionId
+}
+typed_id! {
+    /// A key with which a program calls the server.
+    ApiKeyId
+}
+typed_id! {
+    /// A group of workspaces that share a runtime profile.
+    OrganizationId
+}
+typed_id! {
+    /// People who work together, with their sandboxes, files and threads.
+    WorkspaceId
+}
+typed_id! {
+    /// One named, complete target for sandboxes.
+    ProfileId
+}
+typed_id! {
+    /// One look at a profile: a test or a canary.
+    CheckId
+}
+typed_id! {
+    /// One version of a file that left a sandbox.
+    ArtifactId
+}
+typed_id! {
+    /// One row of a queue.
+    TaskId
+}
+typed_id! {
+    /// One entry of the audit log.
+    AuditId
+}
+typed_id! {
+    /// One refusal by the gate that the workspace is shown.
+    DenialId
+}
+
 /// Accepts exactly the form that `Display` writes, so that one object has one spelling in
 /// paths, logs and signatures.
 fn parse_canonical(text: &str) -> Result<Uuid, InvalidId> {

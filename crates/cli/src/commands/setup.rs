@@ -20,6 +20,23 @@ pub(crate) async fn run(
     arguments: &SetupArguments,
     environment: &Environment,
 ) -> Result<(), Failure> {
+    perform(arguments, environment, true).await
+}
+
+/// Builds the tree where there is none; one that is there is taken as it is.
+pub(crate) async fn ensure(
+    data: Option<std::path::PathBuf>,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    let arguments = SetupArguments { data, quiet: false };
+    perform(&arguments, environment, false).await
+}
+
+async fn perform(
+    arguments: &SetupArguments,
+    environment: &Environment,
+    is_verifying: bool,
+) -> Result<(), Failure> {
     let progress = Arc::new(Progress::new(!arguments.quiet));
     let output = OutputThread::start(Arc::clone(&progress));
     let audience = if arguments.quiet {
@@ -28,13 +45,21 @@ pub(crate) async fn run(
         Audience::Person
     };
     let mut reporter = Reporter::new(output, audience);
-    let done = set_up(arguments, environment, &progress, &mut reporter).await;
+    let data = environment.data_folder(arguments.data.as_deref())?;
+    let what = Tree { data, is_verifying };
+    let done = set_up(what, environment, &progress, &mut reporter).await;
     progress.done();
     reporter.finish().await.and(done)
 }
 
+/// Which tree, and whether every file of one that is there is compared.
+struct Tree {
+    data: std::path::PathBuf,
+    is_verifying: bool,
+}
+
 async fn set_up(
-    arguments: &SetupArguments,
+    Tree { data, is_verifying }: Tree,
     environment: &Environment,
     progress: &Arc<Progress>,
     reporter: &mut Reporter,
@@ -42,7 +67,6 @@ async fn set_up(
     let mut signals =
         Signals::listen().map_err(|error| Failure::machine("listening to signals", error))?;
     let installation = Installation::find()?;
-    let data = environment.data_folder(arguments.data.as_deref())?;
     let begun = Instant::now();
     progress.phase("looking at the tree");
     let mut session = Session::new(reporter, progress, &mut signals);
@@ -52,7 +76,7 @@ async fn set_up(
         spawn_blocking(move || {
             let (trees, told) =
                 installation.ensure_tree(&data, &environment, Arc::clone(&progress))?;
-            if told.steps == 0 {
+            if told.steps == 0 && is_verifying {
                 // There was one: now it is compared file by file.
                 progress.say("comparing every file with the manifest");
                 trees

@@ -2,30 +2,15 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
-use chrono::Utc;
-use glovebox_client::{AgentClient, GatewayClient, Identity, canary};
-use glovebox_protocol::agent_config::Start;
-use glovebox_protocol::class::ResourceClass;
-use glovebox_protocol::gateway::{CanaryReport, CreateSandbox, Expected, Verdict};
-use glovebox_protocol::ids::{InstallationId, SandboxId};
-use glovebox_protocol::limits::{InputLimits, Limits};
+use glovebox_client::canary;
+use glovebox_protocol::gateway::{CanaryReport, Expected, Verdict};
 use glovebox_protocol::sign::SigningKey;
 
 use crate::arguments::CanaryArguments;
 use crate::failure::Failure;
 use crate::run::from_client;
 use crate::{secret, through};
-
-/// How long a throwaway sandbox may be there at most.
-const LIFE: Duration = Duration::from_secs(600);
-
-/// How long making one may take, in milliseconds.
-const START_LIMIT_MS: u64 = 90_000;
-
-/// Room for what attempts write.
-const WORKSPACE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Lets a throwaway sandbox try what none may reach.
 pub(super) async fn run(arguments: &CanaryArguments) -> Result<ExitCode, Failure> {
@@ -35,16 +20,15 @@ pub(super) async fn run(arguments: &CanaryArguments) -> Result<ExitCode, Failure
     let installation = client.installation().await;
     let installation =
         installation.map_err(|error| from_client("asking the gateway who it is", error))?;
-    let pair = Pair {
-        client,
-        key,
-        installation,
-        ids: [SandboxId::new(), SandboxId::new()],
+    let report = match canary::prove(&client, &key, installation).await {
+        Ok(report) => report,
+        Err(canary::CanaryError::Client(error)) => {
+            return Err(from_client("trying what a sandbox can reach", error));
+        }
+        Err(error) => {
+            return Err(Failure::machine("trying what a sandbox can reach", error));
+        }
     };
-    let report = pair.report().await;
-    let gone = pair.take_away().await;
-    let report = report?;
-    gone?;
     if ask.json {
         super::print_document(&report)?;
     } else {
@@ -56,61 +40,6 @@ pub(super) async fn run(arguments: &CanaryArguments) -> Result<ExitCode, Failure
     } else {
         ExitCode::FAILURE
     })
-}
-
-/// Two throwaway sandboxes: one that tries, and one that it tries to reach.
-struct Pair {
-    client: GatewayClient,
-    key: Arc<SigningKey>,
-    installation: InstallationId,
-    ids: [SandboxId; 2],
-}
-
-impl Pair {
-    async fn report(&self) -> Result<CanaryReport, Failure> {
-        let [subject, other] = [self.make(self.ids[0]).await?, self.make(self.ids[1]).await?];
-        let plan = self.client.canary_plan().await;
-        let plan = plan.map_err(|error| from_client("asking the gateway what to try", error))?;
-        canary::run(&plan, &subject, &other)
-            .await
-            .map_err(|error| Failure::machine("trying what a sandbox can reach", error))
-    }
-
-    async fn make(&self, id: SandboxId) -> Result<AgentClient, Failure> {
-        let limits = Limits {
-            workspace_bytes: WORKSPACE_BYTES,
-            ..Limits::of(ResourceClass::Small)
-        };
-        let wanted = CreateSandbox {
-            id,
-            installation: self.installation,
-            image: None,
-            limits,
-            input_limits: InputLimits::default(),
-            trust_domain: id.to_string(),
-            start: Start::Fresh,
-            idle_limit_ms: None,
-            hard_deadline_ms: (Utc::now() + LIFE).timestamp_millis(),
-            start_limit_ms: START_LIMIT_MS,
-            is_unclaimed: false,
-        };
-        let made = self.client.create(&wanted).await;
-        let made = made.map_err(|error| from_client("making a throwaway sandbox", error))?;
-        let identity = Identity {
-            key: Arc::clone(&self.key),
-            installation: self.installation,
-            sandbox: id,
-        };
-        Ok(self.client.agent(identity, made.agent_epoch))
-    }
-
-    async fn take_away(&self) -> Result<(), Failure> {
-        let mut first = Ok(());
-        for id in self.ids {
-            first = first.and(through::end(&self.client, id).await);
-        }
-        first
-    }
 }
 
 fn in_words(report: &CanaryReport) -> Vec<String> {

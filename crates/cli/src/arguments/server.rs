@@ -1,0 +1,172 @@
+//! The command line of the server and of what looks after it. Every setting can be given by the
+//! environment too, under the name that `--help` shows.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// What `glovebox serve` takes.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// Where to listen
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "GLOVEBOX_LISTEN",
+        default_value = "127.0.0.1:8080"
+    )]
+    pub(crate) listen: SocketAddr,
+
+    /// The address that people use, where a program with TLS stands in front
+    #[arg(long, value_name = "URL", env = "GLOVEBOX_PUBLIC_URL")]
+    pub(crate) public_url: Option<String>,
+
+    /// Addresses of programs in front whose word about the caller's address is taken
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "GLOVEBOX_TRUSTED_PROXIES",
+        value_delimiter = ','
+    )]
+    pub(crate) trusted_proxies: Vec<IpAddr>,
+
+    /// Speak plain HTTP beyond this machine: passwords can then be read on the network
+    #[arg(long, env = "GLOVEBOX_INSECURE_HTTP")]
+    pub(crate) insecure_http: bool,
+
+    /// `false` forces code execution off whatever the console says
+    #[arg(long, value_name = "BOOL", env = "SANDBOX_ENABLED", default_value_t = true,
+        action = clap::ArgAction::Set)]
+    pub(crate) sandbox_enabled: bool,
+
+    /// `false` makes runtime profiles read-only
+    #[arg(long, value_name = "BOOL", env = "SANDBOX_GUI_CONFIG", default_value_t = true,
+        action = clap::ArgAction::Set)]
+    pub(crate) sandbox_gui_config: bool,
+
+    /// Go without these protections where the machine cannot give them (`glovebox doctor` names
+    /// them)
+    #[arg(
+        long,
+        value_name = "NAMES",
+        env = "GLOVEBOX_ACCEPT_WEAKER",
+        default_value = ""
+    )]
+    pub(crate) accept_weaker: String,
+
+    /// What the log tells: error, warn, info, debug or trace, also for parts of the program
+    #[arg(
+        long,
+        value_name = "FILTER",
+        env = "GLOVEBOX_LOG",
+        default_value = "info"
+    )]
+    pub(crate) log: String,
+
+    /// Where its data are
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
+}
+
+/// Where a server's data are.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PlaceArguments {
+    /// The data folder, instead of the usual one
+    #[arg(long, value_name = "DIR", env = "GLOVEBOX_DATA")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// The folder of the server's own data, instead of `server` in the data folder
+    #[arg(long, value_name = "DIR", env = "GLOVEBOX_SERVER_DATA")]
+    pub(crate) server_data: Option<PathBuf>,
+
+    /// The database: sqlite:///PATH or postgres://…; a file in the data folder where it is not
+    /// given
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "GLOVEBOX_DATABASE",
+        hide_env_values = true
+    )]
+    pub(crate) database: Option<String>,
+}
+
+/// What `glovebox admin` takes.
+#[derive(Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub(crate) struct AdminArguments {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: AdminCommand,
+}
+
+/// What can be done to a server's data from its machine.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AdminCommand {
+    /// Make a system admin
+    CreateAdmin {
+        /// With which it signs in
+        #[arg(long, value_name = "ADDRESS")]
+        email: String,
+        /// What others see; the address where it is not given
+        #[arg(long)]
+        name: Option<String>,
+        /// Read the password from standard input, up to the first line end
+        #[arg(long, required = true)]
+        password_stdin: bool,
+        /// How it is answered, and where the data are
+        #[command(flatten)]
+        common: AdminCommon,
+    },
+    /// Give a user another password, and end all its sessions
+    ResetPassword {
+        /// With which it signs in
+        #[arg(long, value_name = "ADDRESS")]
+        email: String,
+        /// Read the password from standard input, up to the first line end
+        #[arg(long, required = true)]
+        password_stdin: bool,
+        /// How it is answered, and where the data are
+        #[command(flatten)]
+        common: AdminCommon,
+    },
+    /// Keys of services
+    #[command(subcommand)]
+    ApiKey(ApiKeyCommand),
+}
+
+/// What can be done with keys.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApiKeyCommand {
+    /// Make a key for a service, and print it: it is not to be had again
+    Create {
+        /// The name of the workspace that it is for
+        #[arg(long)]
+        workspace: String,
+        /// What people call it
+        #[arg(long)]
+        name: String,
+        /// What it may be used for; everything that runs code where it is not given
+        #[arg(
+            long,
+            value_delimiter = ',',
+            default_value = "code_execution:run,files:read,files:write,artifacts:read"
+        )]
+        scopes: Vec<String>,
+        /// How it is answered, and where the data are
+        #[command(flatten)]
+        common: AdminCommon,
+    },
+}
+
+/// What all of them take.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AdminCommon {
+    /// Print one JSON document instead of a line
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Where the data are
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
+}

@@ -1,0 +1,136 @@
+//! `glovebox serve` and `glovebox migrate`
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use glovebox_protocol::error::ErrorCode;
+use glovebox_server::program::{ProgramError, Server, open_store};
+use glovebox_server::{Config, GatewayProgram, PublicUrl};
+use tracing_subscriber::EnvFilter;
+
+use crate::arguments::{PlaceArguments, ServeArguments};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::installation;
+use crate::signals::Signals;
+
+/// Runs a server until a signal ends it.
+pub(crate) async fn serve(
+    arguments: &ServeArguments,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    log(&arguments.log)?;
+    super::setup::ensure(arguments.place.data.clone(), environment).await?;
+    let public_url = arguments.public_url.as_deref().map(PublicUrl::parse);
+    let config = Config {
+        listen: arguments.listen,
+        public_url: public_url.transpose().map_err(|error| usage(&error))?,
+        trusted_proxies: arguments.trusted_proxies.clone(),
+        insecure_http: arguments.insecure_http,
+        sandbox_enabled: arguments.sandbox_enabled,
+        sandbox_gui_config: arguments.sandbox_gui_config,
+        ..config(&arguments.place, environment, &arguments.accept_weaker)?
+    };
+    // Before anybody can know that it runs: an uncaught signal would end it at once.
+    let mut signals =
+        Signals::listen().map_err(|error| Failure::machine("listening to signals", error))?;
+    let server = Server::open(config).await.map_err(from_program)?;
+    announce(&server).await?;
+    let stop = async move {
+        signals.next().await;
+    };
+    server.run(stop).await.map_err(from_program)
+}
+
+/// Says where people find it, and how the first of them gets in.
+async fn announce(server: &Server) -> Result<(), Failure> {
+    let app = server.app();
+    let mut text = format!("Glovebox is at {}\n", app.config().address());
+    let link = app.new_setup_link().await;
+    let link =
+        link.map_err(|error| Failure::machine("making the link for the first run", error))?;
+    if let Some(link) = link {
+        text.push_str("Nobody looks after it yet. Make yourself its administrator at\n");
+        text.push_str(&format!("  {link}\n"));
+        text.push_str("The link is good once, for 24 hours.\n");
+    }
+    super::print(&text)
+}
+
+/// Brings the tables of the database to this program's version.
+pub(crate) async fn migrate(
+    place: &PlaceArguments,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    let config = config(place, environment, "")?;
+    let store = glovebox_store::Store::open(&config.database).await;
+    let store = store.map_err(|error| Failure::machine("opening the database", error))?;
+    let migrated = store.migrate().await;
+    migrated.map_err(|error| Failure::machine("changing the tables of the database", error))?;
+    drop(open_store(&config).await.map_err(from_program)?);
+    super::print("the tables are those of this version\n")
+}
+
+/// What a server and the commands beside it are told by where its data are.
+pub(crate) fn config(
+    place: &PlaceArguments,
+    environment: &Environment,
+    accept_weaker: &str,
+) -> Result<Config, Failure> {
+    let tree = environment.data_folder(place.data.as_deref())?;
+    let data = place.server_data.clone();
+    let data = data.unwrap_or_else(|| tree.join("server"));
+    let in_data = || format!("sqlite://{}", data.join("glovebox.db").display());
+    Ok(Config {
+        listen: ([127, 0, 0, 1], 0).into(),
+        database: place.database.clone().unwrap_or_else(in_data),
+        public_url: None,
+        trusted_proxies: Vec::new(),
+        insecure_http: false,
+        sandbox_enabled: true,
+        sandbox_gui_config: true,
+        gateway: GatewayProgram {
+            program: gateway_program()?,
+            tree,
+            run: data.join("run"),
+            search: environment.path.clone(),
+            accept_weaker: accept_weaker.to_owned(),
+        },
+        data,
+    })
+}
+
+fn gateway_program() -> Result<PathBuf, Failure> {
+    installation::find("glovebox-gateway")
+}
+
+fn log(filter: &str) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(filter)
+        .map_err(|error| Failure::Usage(format!("--log `{filter}`: {error}")))?;
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
+    let begun = if std::io::stderr().is_terminal() {
+        log.try_init()
+    } else {
+        log.json().try_init()
+    };
+    begun.map_err(|error| Failure::machine("beginning the log", error))
+}
+
+fn usage(error: &glovebox_server::InvalidSetting) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+/// A server's failure as the command tells it.
+pub(crate) fn from_program(error: ProgramError) -> Failure {
+    match error {
+        ProgramError::Setting(error) => usage(&error),
+        error => Failure::Machine {
+            doing: "running the server".into(),
+            fix: None,
+            code: ErrorCode::Internal,
+            cause: Some(error.into()),
+        },
+    }
+}

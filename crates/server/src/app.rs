@@ -1,0 +1,150 @@
+//! What the server does: one file for each noun, each function a whole use case. Nothing here
+//! knows of HTTP; `http/` extracts, calls one of these and answers.
+
+pub mod account;
+pub mod collect;
+pub mod executions;
+pub mod files;
+pub mod gate;
+mod profile_settings;
+pub mod profiles;
+pub mod running;
+pub mod sandboxes;
+pub mod setup;
+pub mod users;
+pub mod workspaces;
+
+use std::sync::Arc;
+
+use glovebox_client::{AgentClient, GatewayClient, Identity};
+use glovebox_protocol::ids::{InstallationId, SandboxId};
+use glovebox_protocol::sign::SigningKey;
+use glovebox_store::{MasterKey, Objects, Store};
+
+use crate::auth::Passwords;
+use crate::config::Config;
+use gate::BreakGlass;
+use running::Running;
+
+/// The server's state. Clones share it.
+#[derive(Clone)]
+pub struct App {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: Config,
+    store: Store,
+    objects: Objects,
+    master: MasterKey,
+    installation: InstallationId,
+    signing: Arc<SigningKey>,
+    gateway: GatewayClient,
+    passwords: Passwords,
+    running: Running,
+}
+
+/// What a server is put together of.
+pub struct Parts {
+    /// What it is told.
+    pub config: Config,
+    /// Its database.
+    pub store: Store,
+    /// Its files.
+    pub objects: Objects,
+    /// What its secrets are sealed with.
+    pub master: MasterKey,
+    /// Which installation it is.
+    pub installation: InstallationId,
+    /// The key that agents obey.
+    pub signing: Arc<SigningKey>,
+    /// The gateway of this machine.
+    pub gateway: GatewayClient,
+}
+
+impl App {
+    /// Puts a server together.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                config: parts.config,
+                store: parts.store,
+                objects: parts.objects,
+                master: parts.master,
+                installation: parts.installation,
+                signing: parts.signing,
+                gateway: parts.gateway,
+                passwords: Passwords::new(),
+                running: Running::default(),
+            }),
+        }
+    }
+
+    /// What it is told.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// Its database.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// Its files.
+    #[must_use]
+    pub fn objects(&self) -> &Objects {
+        &self.inner.objects
+    }
+
+    /// What its secrets are sealed with.
+    #[must_use]
+    pub fn master(&self) -> &MasterKey {
+        &self.inner.master
+    }
+
+    /// Which installation it is.
+    #[must_use]
+    pub fn installation(&self) -> InstallationId {
+        self.inner.installation
+    }
+
+    /// The gateway of this machine.
+    #[must_use]
+    pub fn gateway(&self) -> &GatewayClient {
+        &self.inner.gateway
+    }
+
+    pub(crate) fn signing(&self) -> &Arc<SigningKey> {
+        &self.inner.signing
+    }
+
+    pub(crate) fn passwords(&self) -> &Passwords {
+        &self.inner.passwords
+    }
+
+    pub(crate) fn running(&self) -> &Running {
+        &self.inner.running
+    }
+
+    /// What the environment forces.
+    #[must_use]
+    pub fn break_glass(&self) -> BreakGlass {
+        BreakGlass {
+            sandbox_enabled: self.inner.config.sandbox_enabled,
+        }
+    }
+
+    /// A client of the agent in a sandbox.
+    #[must_use]
+    pub fn agent(&self, sandbox: SandboxId) -> AgentClient {
+        let identity = Identity {
+            key: Arc::clone(&self.inner.signing),
+            installation: self.inner.installation,
+            sandbox,
+        };
+        self.inner.gateway.agent(identity, None)
+    }
+}

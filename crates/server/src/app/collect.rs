@@ -1,0 +1,218 @@
+//! What code saved leaves its sandbox: swept, fetched, checked, stored under our own ids.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use glovebox_client::{AgentClient, ClientError};
+use glovebox_protocol::artifact::{Artifact as Found, LeftOutReason, Sweep};
+use glovebox_protocol::event::EventBody;
+use glovebox_protocol::file::FileName;
+use glovebox_protocol::ids::{ArtifactId, ExecutionId, SandboxId};
+use glovebox_store::{NewArtifact, StoreError};
+use tokio::io::AsyncWrite;
+use tokio::sync::mpsc;
+
+use super::App;
+use super::gate::Grant;
+use crate::failure::chain;
+
+/// How many parts of a file are under way between sandbox and store.
+const PARTS: usize = 4;
+
+impl App {
+    /// Collects what is new in a sandbox, and says what was stored and what stayed there.
+    ///
+    /// That a sandbox cannot be swept is no error of the execution: what cannot be had is told.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn collect(
+        &self,
+        sandbox: SandboxId,
+        execution: ExecutionId,
+        grant: &Grant,
+    ) -> Result<Vec<EventBody>, StoreError> {
+        let settings = &grant.profile.settings;
+        let sweep = Sweep {
+            types: settings.artifact_types.clone(),
+            max_files: settings.max_artifacts,
+            max_bytes: settings.max_artifact_bytes,
+        };
+        let agent = self.agent(sandbox);
+        let swept = match agent.sweep(&sweep).await {
+            Ok(swept) => swept,
+            Err(error) => {
+                tracing::warn!(%sandbox, error = chain(&error), "a sandbox was not swept");
+                return Ok(Vec::new());
+            }
+        };
+        let mut events = Vec::new();
+        for found in swept.artifacts {
+            let name = found.name.encoded();
+            let before = self.store().newest_artifact(sandbox, &name).await?;
+            let is_kept = before.is_some_and(|before| before.sha256 == found.sha256.to_string());
+            if !is_kept {
+                events.push(self.keep(&agent, sandbox, execution, grant, found).await?);
+            }
+        }
+        // That an input is still what it was is what everybody expects.
+        let is_news = |reason| reason != LeftOutReason::UnchangedInput;
+        let left_out = swept.left_out.into_iter();
+        events.extend(left_out.filter(|left| is_news(left.reason)).map(|left| {
+            EventBody::LeftOut {
+                name: left.name,
+                reason: left.reason,
+                message: left.message,
+            }
+        }));
+        if swept.more_left_out > 0 {
+            events.push(EventBody::MoreLeftOut {
+                files: swept.more_left_out,
+            });
+        }
+        Ok(events)
+    }
+
+    /// Fetches one file and stores it, if the day's quota allows it.
+    async fn keep(
+        &self,
+        agent: &AgentClient,
+        sandbox: SandboxId,
+        execution: ExecutionId,
+        grant: &Grant,
+        found: Found,
+    ) -> Result<EventBody, StoreError> {
+        let quotas = &grant.workspace.quotas;
+        let workspace = grant.workspace.id;
+        let over = |left: u64| EventBody::LeftOut {
+            name: found.name.clone(),
+            reason: LeftOutReason::TooManyBytes,
+            message: format!(
+                "quota:max_artifact_bytes_per_day: {} bytes are left of today's {}",
+                left, quotas.max_artifact_bytes_per_day
+            ),
+        };
+        let stored = self.store().meters(workspace).await?.artifact_bytes_today;
+        let left = quotas.max_artifact_bytes_per_day.saturating_sub(stored);
+        if found.bytes > left {
+            return Ok(over(left));
+        }
+        let id = ArtifactId::new();
+        if let Err(error) = self.fetch(agent, &found.name, id, found.bytes).await {
+            tracing::warn!(%sandbox, error = chain(&error), "a file could not be collected");
+            return Ok(EventBody::LeftOut {
+                name: found.name,
+                reason: LeftOutReason::Unreadable,
+                message: "it could not be fetched, or changed while it was".into(),
+            });
+        }
+        let mut changes = self.store().begin().await?;
+        changes.hold_workspace(workspace).await?;
+        // Others may have stored something meanwhile.
+        let left = changes.artifact_bytes_left(workspace, quotas).await?;
+        if found.bytes > left {
+            drop(changes);
+            self.objects().delete(id).await?;
+            return Ok(over(left));
+        }
+        let version = changes
+            .create_artifact(&NewArtifact {
+                id,
+                workspace_id: workspace,
+                lease_id: sandbox,
+                execution_id: execution,
+                name: found.name.encoded(),
+                bytes: found.bytes,
+                sha256: found.sha256.to_string(),
+                media_type: found.media_type.clone(),
+            })
+            .await?;
+        changes.commit().await?;
+        tracing::debug!(%sandbox, artifact = %id, version, "an artifact was stored");
+        Ok(EventBody::Artifact {
+            name: found.name,
+            saved_as: id.to_string(),
+            bytes: found.bytes,
+            sha256: found.sha256,
+            media_type: found.media_type,
+            already_there: false,
+        })
+    }
+
+    /// Streams a file from its sandbox into the object store; never whole in memory.
+    async fn fetch(
+        &self,
+        agent: &AgentClient,
+        name: &FileName,
+        id: ArtifactId,
+        bytes: u64,
+    ) -> Result<(), FetchError> {
+        let mut upload = self.objects().create(id).await?;
+        let (sender, mut parts) = mpsc::channel::<Vec<u8>>(PARTS);
+        let mut sink = ChannelSink(tokio_util::sync::PollSender::new(sender));
+        let read = async {
+            let got = agent.get(name, &mut sink, bytes).await;
+            drop(sink);
+            got
+        };
+        let write = async {
+            while let Some(part) = parts.recv().await {
+                upload.write(&part).await?;
+            }
+            Ok::<_, StoreError>(())
+        };
+        let (got, written) = tokio::join!(read, write);
+        match (got, written) {
+            (Ok(got), Ok(())) if got.bytes == bytes => Ok(upload.finish().await?),
+            (Ok(_), Ok(())) => {
+                upload.abort().await?;
+                Err(FetchError::Changed)
+            }
+            (Err(error), _) => {
+                upload.abort().await?;
+                Err(error.into())
+            }
+            (_, Err(error)) => {
+                upload.abort().await?;
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// Why a file did not come.
+#[derive(Debug, thiserror::Error)]
+enum FetchError {
+    #[error("fetching a file")]
+    Client(#[from] ClientError),
+    #[error("storing a file")]
+    Store(#[from] StoreError),
+    #[error("the file has another size than when it was swept")]
+    Changed,
+}
+
+/// Hands what is written to it to whoever stores it.
+struct ChannelSink(tokio_util::sync::PollSender<Vec<u8>>);
+
+impl AsyncWrite for ChannelSink {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let closed = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        std::task::ready!(self.0.poll_reserve(context)).map_err(closed)?;
+        self.0.send_item(bytes.to_vec()).map_err(closed)?;
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.close();
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,266 @@
+//! Sandboxes: made behind the gate, seen by those whose they are, ended.
+
+use chrono::{TimeDelta, Utc};
+use glovebox_client::ClientError;
+use glovebox_protocol::class::ResourceClass;
+use glovebox_protocol::error::ErrorCode;
+use glovebox_protocol::gateway::CreateSandbox;
+use glovebox_protocol::ids::SandboxId;
+use glovebox_protocol::limits::{InputLimits, Limits};
+use glovebox_store::{
+    Access, Actor, EndedWhy, Entry, Lease, LeaseState, NewLease, ProfileSettings, StoreError,
+    Workspace,
+};
+
+use super::App;
+use super::gate::{self, Denial, Grant};
+use crate::failure::chain;
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The gate refused.
+    #[error("{}", .0.message)]
+    Denied(Denial),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The runtime failed or refused.
+    #[error(transparent)]
+    Runtime(#[from] ClientError),
+    /// There is none, or the caller may not know of it.
+    #[error("there is no such sandbox")]
+    NotFound,
+    /// It has ended.
+    #[error("the sandbox has ended: {why}")]
+    Gone {
+        /// Why, in words.
+        why: String,
+    },
+}
+
+impl App {
+    /// Makes a sandbox and returns when it takes code.
+    ///
+    /// # Errors
+    /// See [`SandboxError`]. A sandbox that could not be made leaves its lease, with the reason.
+    pub async fn create_sandbox(
+        &self,
+        access: &Access,
+        class: Option<ResourceClass>,
+    ) -> Result<Lease, SandboxError> {
+        let grant = self.pass_gate(access, class).await?;
+        let id = SandboxId::new();
+        let settings = &grant.profile.settings;
+        let hard_deadline = Utc::now() + TimeDelta::seconds(settings.hard_seconds.into());
+        let new = NewLease {
+            id,
+            profile_id: grant.profile.id,
+            class: grant.class,
+            idle_limit_ms: i64::from(settings.idle_seconds) * 1000,
+            hard_deadline,
+        };
+        let mut changes = self.store().begin().await?;
+        let Some(workspace) = changes.hold_workspace(access.workspace()).await? else {
+            return Err(SandboxError::NotFound);
+        };
+        let placed = changes
+            .create_lease(access, &workspace.quotas, &new)
+            .await?;
+        if let Err(reached) = placed {
+            drop(changes);
+            return Err(self.denied(access, reached.into()).await?);
+        }
+        changes.commit().await?;
+
+        let wanted = CreateSandbox {
+            id,
+            installation: self.installation(),
+            image: None,
+            limits: limits(settings, grant.class),
+            input_limits: InputLimits {
+                file_bytes: settings.max_input_file_bytes,
+                total_bytes: settings.max_input_total_bytes,
+            },
+            trust_domain: trust_domain(&workspace),
+            start: settings.start,
+            // The server ends what is idle: it knows what is running and what is only slow.
+            idle_limit_ms: None,
+            hard_deadline_ms: hard_deadline.timestamp_millis(),
+            start_limit_ms: u64::from(settings.start_timeout_seconds) * 1000,
+            is_unclaimed: false,
+        };
+        match self.gateway().create(&wanted).await {
+            Ok(_) => {}
+            Err(error) => {
+                let detail = chain(&error);
+                self.store()
+                    .end_lease(id, EndedWhy::StartFailed, &detail)
+                    .await?;
+                // It may be there all the same, where only the answer was lost.
+                let _ = self.gateway().delete(id).await;
+                return Err(error.into());
+            }
+        }
+        let moved = self
+            .store()
+            .move_lease(id, LeaseState::Starting, LeaseState::Ready)
+            .await?;
+        if !moved {
+            // It was ended while it was being made.
+            self.gateway().delete(id).await?;
+        }
+        self.store().lease(id).await?.ok_or(SandboxError::NotFound)
+    }
+
+    /// Lets somebody through the gate, or keeps the denial for those who look after the workspace.
+    pub(crate) async fn pass_gate(
+        &self,
+        access: &Access,
+        class: Option<ResourceClass>,
+    ) -> Result<Grant, SandboxError> {
+        match gate::decide(self.store(), self.break_glass(), access, class).await? {
+            Ok(grant) => Ok(grant),
+            Err(denial) => Err(self.denied(access, denial).await?),
+        }
+    }
+
+    /// Keeps a denial, and makes it the answer.
+    pub(crate) async fn denied(
+        &self,
+        access: &Access,
+        denial: Denial,
+    ) -> Result<SandboxError, StoreError> {
+        self.store()
+            .keep_denial(access.workspace(), denial.name, access.name())
+            .await?;
+        Ok(SandboxError::Denied(denial))
+    }
+
+    /// A sandbox that takes code or files: one that was suspended counts again first.
+    ///
+    /// # Errors
+    /// When the gate does not let the caller through, there is none, or it has ended.
+    pub(crate) async fn usable_sandbox(
+        &self,
+        access: &Access,
+        id: SandboxId,
+    ) -> Result<(Lease, Grant), SandboxError> {
+        let lease = self.store().lease_of(access, id).await?;
+        let lease = lease.ok_or(SandboxError::NotFound)?;
+        let grant = self.pass_gate(access, Some(lease.class)).await?;
+        match lease.state {
+            LeaseState::Ended => Err(gone(&lease)),
+            LeaseState::Starting | LeaseState::Ready => Ok((lease, grant)),
+            LeaseState::Suspended => {
+                let mut changes = self.store().begin().await?;
+                changes.hold_workspace(access.workspace()).await?;
+                let room = changes
+                    .has_room(access.workspace(), &grant.workspace.quotas)
+                    .await?;
+                if let Err(reached) = room {
+                    drop(changes);
+                    return Err(self.denied(access, reached.into()).await?);
+                }
+                changes.resume_lease(id).await?;
+                changes.commit().await?;
+                Ok((lease, grant))
+            }
+        }
+    }
+
+    /// Ends a sandbox: everything in it is gone when this returns.
+    ///
+    /// # Errors
+    /// When there is none, or the runtime does not confirm it.
+    pub async fn end_sandbox(&self, access: &Access, id: SandboxId) -> Result<Lease, SandboxError> {
+        let lease = self.store().lease_of(access, id).await?;
+        lease.ok_or(SandboxError::NotFound)?;
+        let detail = format!("{} asked for it", access.name());
+        self.remove_sandbox(id, EndedWhy::Asked, &detail).await?;
+        self.store().lease(id).await?.ok_or(SandboxError::NotFound)
+    }
+
+    /// Ends anybody's sandbox, for a system admin.
+    ///
+    /// # Errors
+    /// When there is none, or the runtime does not confirm it.
+    pub async fn end_sandbox_as_admin(
+        &self,
+        actor: &Actor,
+        id: SandboxId,
+    ) -> Result<Lease, SandboxError> {
+        let lease = self.store().lease(id).await?;
+        let lease = lease.ok_or(SandboxError::NotFound)?;
+        let mut changes = self.store().begin().await?;
+        changes
+            .record(
+                actor,
+                Entry {
+                    action: "sandbox.end",
+                    object_kind: "sandbox",
+                    object_id: Some(id.to_string()),
+                    object: &id.to_string(),
+                    workspace: Some(lease.workspace_id),
+                    fields: &[],
+                },
+            )
+            .await?;
+        changes.commit().await?;
+        let detail = format!("{} ended it", actor.name);
+        self.remove_sandbox(id, EndedWhy::Admin, &detail).await?;
+        self.store().lease(id).await?.ok_or(SandboxError::NotFound)
+    }
+
+    /// Ends a sandbox at its gateway and notes why. One that the gateway does not know is gone.
+    pub(crate) async fn remove_sandbox(
+        &self,
+        id: SandboxId,
+        why: EndedWhy,
+        detail: &str,
+    ) -> Result<(), SandboxError> {
+        // First the note: what runs in it then sees that this was meant.
+        self.store().end_lease(id, why, detail).await?;
+        match self.gateway().delete(id).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_unknown(&error) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Whether a gateway says that it has no such sandbox, or none any more.
+pub(crate) fn is_unknown(error: &ClientError) -> bool {
+    matches!(
+        error.code(),
+        Some(ErrorCode::NotFound | ErrorCode::SandboxGone)
+    )
+}
+
+/// What people are told of a sandbox that has ended.
+pub(crate) fn gone(lease: &Lease) -> SandboxError {
+    let why = match (&lease.ended_why, &lease.ended_detail) {
+        (_, Some(detail)) if !detail.is_empty() => detail.clone(),
+        (Some(why), _) => why.to_string(),
+        _ => "for a reason that was not kept".into(),
+    };
+    SandboxError::Gone { why }
+}
+
+/// Who may share a warm start: the organization, else the workspace.
+pub(crate) fn trust_domain(workspace: &Workspace) -> String {
+    workspace.organization_id.map_or_else(
+        || format!("workspace:{}", workspace.id),
+        |id| format!("organization:{id}"),
+    )
+}
+
+/// The hard limits of a class on a profile.
+pub(crate) fn limits(settings: &ProfileSettings, class: ResourceClass) -> Limits {
+    let workspace_bytes = u64::from(settings.workspace_disk_mb) << 20;
+    Limits {
+        workspace_bytes,
+        file_size_bytes: workspace_bytes,
+        ..Limits::of(class)
+    }
+}

@@ -1,0 +1,129 @@
+//! The first run: one link, one administrator, one workspace.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use glovebox_protocol::ids::UserId;
+use glovebox_store::{Actor, Entry, NewUser, Role, StoreError, Token, Transaction};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::App;
+use super::users::{UserError, checked_email, checked_name};
+
+/// The name of the setting that the link's hash is stored under.
+const SETUP: &str = "setup_link";
+
+/// How long a link is good for, in hours.
+const LINK_HOURS: i64 = 24;
+
+/// The workspace that the first run makes.
+pub(crate) const MAIN: &str = "Main";
+
+/// What is stored of a link.
+#[derive(Debug, Serialize, Deserialize)]
+struct Link {
+    hash: String,
+    expires_at: DateTime<Utc>,
+}
+
+/// Who looks after the installation from now on.
+#[derive(Debug)]
+pub struct FirstAdmin {
+    /// Its e-mail address.
+    pub email: String,
+    /// Its name.
+    pub name: String,
+    /// Its password.
+    pub password: Zeroizing<String>,
+}
+
+impl App {
+    /// Whether nobody looks after the installation yet.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn needs_setup(&self) -> Result<bool, StoreError> {
+        Ok(self.store().count_system_admins().await? == 0)
+    }
+
+    /// A new link for the first administrator, in place of the one before; nothing where there
+    /// is an administrator.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn new_setup_link(&self) -> Result<Option<String>, StoreError> {
+        if !self.needs_setup().await? {
+            return Ok(None);
+        }
+        let token = Token::random("")?;
+        let link = Link {
+            hash: token.hash().as_str().to_owned(),
+            expires_at: Utc::now() + TimeDelta::hours(LINK_HOURS),
+        };
+        let mut changes = self.store().begin().await?;
+        changes.set(SETUP, &Some(link)).await?;
+        changes.commit().await?;
+        let address = self.config().address();
+        Ok(Some(format!("{address}/setup#token={}", token.reveal())))
+    }
+
+    /// Makes the first administrator, and the first workspace with it as its owner.
+    ///
+    /// # Errors
+    /// When the link is not the last one or too old, there is an administrator, or what is given
+    /// cannot be used.
+    pub async fn set_up(
+        &self,
+        mut actor: Actor,
+        token: &str,
+        first: FirstAdmin,
+    ) -> Result<UserId, UserError> {
+        let new = NewUser {
+            email: checked_email(&first.email)?,
+            name: checked_name(&first.name)?,
+            password_hash: Some(self.passwords().hash(first.password).await?),
+            is_system_admin: true,
+        };
+        let mut changes = self.store().begin().await?;
+        // Of two with the same link one comes second, and finds an administrator.
+        let link: Option<Option<Link>> = changes.setting(SETUP).await?;
+        let given = Token::unverified(token).hash();
+        let is_good = link
+            .flatten()
+            .is_some_and(|link| link.hash == given.as_str() && link.expires_at > Utc::now());
+        if !is_good || changes.count_system_admins().await? > 0 {
+            return Err(UserError::Link);
+        }
+        changes.set(SETUP, &None::<Link>).await?;
+        let user = make_first(&mut changes, &new).await?;
+        actor.id = Some(user.to_string());
+        actor.name.clone_from(&new.email);
+        changes
+            .record(
+                &actor,
+                Entry {
+                    action: "user.create",
+                    object_kind: "user",
+                    object_id: Some(user.to_string()),
+                    object: &new.email,
+                    workspace: None,
+                    fields: &["email", "name", "password", "is_system_admin"],
+                },
+            )
+            .await?;
+        changes.commit().await?;
+        Ok(user)
+    }
+}
+
+/// A user that is a system admin and, where there is no workspace yet, the owner of the first.
+pub(crate) async fn make_first(
+    changes: &mut Transaction,
+    new: &NewUser,
+) -> Result<UserId, StoreError> {
+    let user = changes.create_user(new).await?;
+    if changes.count_workspaces().await? == 0 {
+        let workspace = changes.create_workspace(MAIN).await?;
+        changes.add_member(workspace, user, Role::Owner).await?;
+    }
+    Ok(user)
+}

@@ -1,0 +1,6 @@
+//! Who calls: passwords, sessions, keys.
+
+mod password;
+
+pub use password::PasswordError;
+pub(crate) use password::Passwords;

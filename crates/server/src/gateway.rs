@@ -1,0 +1,112 @@
+//! The gateway of this machine, as a child of the server: started, watched, started again.
+//!
+//! It listens at a Unix socket that only this user can connect to, and ends when the server does:
+//! its standard input is a pipe that the server holds. Sandboxes outlive both; the next gateway
+//! finds them.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use glovebox_protocol::ids::InstallationId;
+use glovebox_protocol::sign::PublicKey;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+use zeroize::Zeroizing;
+
+use crate::config::GatewayProgram;
+use crate::failure::chain;
+
+/// How long the next start waits after one that ended at once, at first.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long it waits at most.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// After how long a gateway that ended counts as one that had worked.
+const WORKED: Duration = Duration::from_secs(30);
+
+/// What the child is started with.
+#[derive(Debug, Clone)]
+pub(crate) struct Supervised {
+    pub(crate) program: GatewayProgram,
+    pub(crate) state: PathBuf,
+    pub(crate) socket: PathBuf,
+    pub(crate) credential: Zeroizing<String>,
+    pub(crate) agent_key: PublicKey,
+    pub(crate) installation: InstallationId,
+    pub(crate) keep_ready: String,
+}
+
+impl Supervised {
+    /// Starts the gateway, and starts it again whenever it ends. Never returns; dropped, it ends
+    /// the gateway.
+    pub(crate) async fn run(self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let begun = Instant::now();
+            match self.start() {
+                Ok(mut child) => {
+                    follow(&mut child).await;
+                    match child.wait().await {
+                        Ok(status) => tracing::warn!(%status, "the gateway of this machine ended"),
+                        Err(error) => {
+                            tracing::error!(error = chain(&error), "waiting for the gateway");
+                        }
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(
+                        program = %self.program.program.display(),
+                        error = chain(&error),
+                        "the gateway of this machine does not start"
+                    );
+                }
+            }
+            if begun.elapsed() > WORKED {
+                pause = FIRST_PAUSE;
+            }
+            tokio::time::sleep_until(Instant::now() + pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn start(&self) -> std::io::Result<Child> {
+        Command::new(&self.program.program)
+            .env_clear()
+            .env("PATH", &self.program.search)
+            .env("GATEWAY_RUNTIME", "embedded")
+            .env("GATEWAY_LISTEN", format!("unix:{}", self.socket.display()))
+            .env("GATEWAY_CREDENTIALS", self.credential.as_str())
+            .env("GATEWAY_AGENT_KEYS", self.agent_key.to_string())
+            .env("GATEWAY_INSTALLATION_ID", self.installation.to_string())
+            .env("GATEWAY_STATE_DIR", &self.state)
+            .env("GATEWAY_KEEP_READY", &self.keep_ready)
+            .env("GATEWAY_ACCEPT_WEAKER", &self.program.accept_weaker)
+            .env("GATEWAY_END_WITH_INPUT", "1")
+            .env("GLOVEBOX_DATA", &self.program.tree)
+            .env("GLOVEBOX_RUN", self.program.run.join("gateway"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+    }
+}
+
+/// Passes the gateway's journal on into the server's, until it ends.
+async fn follow(child: &mut Child) {
+    let Some(stderr) = child.stderr.take() else {
+        return;
+    };
+    let mut lines = BufReader::new(stderr).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        tracing::info!(gateway = line, "the gateway of this machine says");
+    }
+}
+
+/// Where the socket lies.
+pub(crate) fn socket(run: &Path) -> PathBuf {
+    run.join("gateway.sock")
+}

@@ -1,0 +1,88 @@
+//! The console: its files, and its one page for every address that it has.
+
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
+use http::{Method, StatusCode, Uri};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use rust_embed::{Embed, EmbeddedFile};
+
+use super::error::ApiError;
+use crate::app::App;
+
+/// What `make console` has built. In a debug build it is read from the folder at each request.
+#[derive(Embed)]
+#[folder = "../../console/dist"]
+#[allow_missing = true]
+struct Files;
+
+/// The page that every address of the console is.
+const PAGE: &str = "index.html";
+
+/// Stands in the page where the nonce of this answer goes.
+const NONCE: &str = "__NONCE__";
+
+/// The folder of files whose names change with what is in them.
+const ASSETS: &str = "assets/";
+
+/// Everything that is no route of the API.
+pub(crate) async fn any(State(_): State<App>, method: Method, uri: Uri) -> Response {
+    let path = uri.path().trim_start_matches('/');
+    let is_read = matches!(method, Method::GET | Method::HEAD);
+    if !is_read || path.starts_with("api/") {
+        return ApiError::not_found("page or route").into_response();
+    }
+    match Files::get(path) {
+        Some(file) if path != PAGE => asset(path, file),
+        // What looks like a file and is none is not there.
+        None if path.starts_with(ASSETS) => ApiError::not_found("file").into_response(),
+        _ => page(),
+    }
+}
+
+fn asset(path: &str, file: EmbeddedFile) -> Response {
+    let kind = file.metadata.mimetype().to_owned();
+    let keep = if path.starts_with(ASSETS) {
+        "public, max-age=31536000, immutable"
+    } else {
+        "no-cache"
+    };
+    let headers = [(CONTENT_TYPE, kind), (CACHE_CONTROL, keep.to_owned())];
+    (headers, file.data).into_response()
+}
+
+/// The page, with a policy under which nothing runs but the console's own files.
+fn page() -> Response {
+    let Some(file) = Files::get(PAGE) else {
+        let text = "The console was not built into this program: run `make console` and build it again. The API is at /api/v1.\n";
+        return (StatusCode::NOT_FOUND, text).into_response();
+    };
+    let mut bytes = [0; 16];
+    if SystemRandom::new().fill(&mut bytes).is_err() {
+        return ApiError::internal().into_response();
+    }
+    let nonce = bytes.iter().fold(String::new(), |mut hex, byte| {
+        use std::fmt::Write as _;
+        // Writing to a `String` cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    });
+    let policy = format!(
+        "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; \
+         font-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; \
+         base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    );
+    let Ok(policy) = HeaderValue::from_str(&policy) else {
+        return ApiError::internal().into_response();
+    };
+    let text = String::from_utf8_lossy(&file.data).replace(NONCE, &nonce);
+    let headers = [
+        (
+            CONTENT_TYPE,
+            HeaderValue::from_static("text/html; charset=utf-8"),
+        ),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (CONTENT_SECURITY_POLICY, policy),
+    ];
+    (headers, text).into_response()
+}

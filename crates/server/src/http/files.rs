@@ -1,0 +1,231 @@
+//! Files of a sandbox.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
+use glovebox_protocol::file::{FileKind, FileName};
+use glovebox_store::KeyScope;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncWriteExt as _;
+use utoipa::{IntoParams, ToSchema};
+
+use super::answers::{Errors, Page};
+use super::artifacts::{download, shown_name};
+use super::caller::Caller;
+use super::error::ApiError;
+use super::sandboxes::sandbox_id;
+use crate::app::App;
+use crate::app::sandboxes::SandboxError;
+use crate::failure::chain;
+
+/// A file or folder in a sandbox.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FileView {
+    /// Its path below the workspace folder, percent-encoded as in the address of its content.
+    path: String,
+    /// The same for display: unusual bytes are escaped.
+    name: String,
+    /// `file`, `folder`, `symlink` or `special`.
+    kind: String,
+    bytes: u64,
+}
+
+/// A file that was pushed in.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StoredFile {
+    path: String,
+    bytes: u64,
+    /// In hexadecimal.
+    sha256: String,
+}
+
+/// From where on.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct FilesQuery {
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+fn file_name(encoded: &str) -> Result<FileName, ApiError> {
+    encoded.parse().map_err(|error| {
+        ApiError::invalid(
+            format!("the path names no file: {error}"),
+            "send a relative path without `..`, its bytes percent-encoded",
+        )
+    })
+}
+
+/// Lists the files of a sandbox, by name.
+#[utoipa::path(get, path = "/api/v1/sandboxes/{sandbox}/files", tag = "files",
+    params(("sandbox" = String, Path, description = "Its id"), FilesQuery),
+    security(("api_key" = []), ("session" = [])),
+    responses((status = 200, body = Page<FileView>), Errors))]
+pub(crate) async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Path(sandbox): Path<String>,
+    Query(query): Query<FilesQuery>,
+) -> Result<Json<Page<FileView>>, ApiError> {
+    let sandbox = sandbox_id(&sandbox)?;
+    let access = caller
+        .access_to(&app, sandbox, Some(KeyScope::FilesRead))
+        .await?;
+    let after = query.cursor.as_deref().map(file_name).transpose()?;
+    let listing = app.list_files(&access, sandbox, after.as_ref()).await?;
+    let next_cursor = listing
+        .truncated
+        .then(|| listing.entries.last().map(|file| file.name.encoded()))
+        .flatten();
+    let view = |file: glovebox_protocol::file::FileStat| {
+        let path = file.name.encoded();
+        FileView {
+            name: shown_name(&path),
+            path,
+            kind: kind(file.kind).into(),
+            bytes: file.bytes,
+        }
+    };
+    Ok(Json(Page {
+        items: listing.entries.into_iter().map(view).collect(),
+        next_cursor,
+    }))
+}
+
+const fn kind(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::File => "file",
+        FileKind::Folder => "folder",
+        FileKind::Symlink => "symlink",
+        FileKind::Special => "special",
+    }
+}
+
+/// Pushes a file in, in place of one of that name.
+#[utoipa::path(put, path = "/api/v1/sandboxes/{sandbox}/files/{*path}", tag = "files",
+    params(("sandbox" = String, Path, description = "Its id"),
+        ("path" = String, Path, description = "Where, relative to the workspace folder")),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    security(("api_key" = []), ("session" = [])),
+    responses((status = 200, body = StoredFile), Errors))]
+pub(crate) async fn put(
+    State(app): State<App>,
+    caller: Caller,
+    Path((sandbox, _path)): Path<(String, String)>,
+    uri: http::Uri,
+    body: Body,
+) -> Result<Json<StoredFile>, ApiError> {
+    let sandbox = sandbox_id(&sandbox)?;
+    let access = caller
+        .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
+        .await?;
+    let name = file_name(path_of(&uri))?;
+    let (_, grant) = app.usable_sandbox(&access, sandbox).await?;
+    let limit = grant.profile.settings.max_input_file_bytes;
+    let spooled = spool(&app, body, limit).await?;
+    let stored = app
+        .put_file(&access, sandbox, &name, spooled.path())
+        .await?;
+    Ok(Json(StoredFile {
+        path: name.encoded(),
+        bytes: stored.bytes,
+        sha256: stored.sha256.to_string(),
+    }))
+}
+
+/// What stands after `/files/` in an address, still encoded: names are bytes.
+fn path_of(uri: &http::Uri) -> &str {
+    uri.path()
+        .split_once("/files/")
+        .map_or("", |(_, path)| path)
+}
+
+/// Writes a body into a file that nobody else can open and that goes when it is dropped.
+async fn spool(app: &App, body: Body, limit: u64) -> Result<tempfile::NamedTempFile, ApiError> {
+    let failed = |error: std::io::Error| {
+        tracing::error!(error = chain(&error), "spooling an upload");
+        ApiError::internal()
+    };
+    let file = tempfile::NamedTempFile::new_in(app.config().data.join("spool")).map_err(failed)?;
+    let mut out = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
+    let mut stream = body.into_data_stream();
+    let mut taken = 0;
+    while let Some(part) = stream.next().await {
+        let part =
+            part.map_err(|_| ApiError::invalid("the upload broke off", "send the file again"))?;
+        taken += part.len() as u64;
+        if taken > limit {
+            return Err(ApiError::too_large(
+                format!("the file is over the limit of {limit} bytes for one file"),
+                "send a smaller file, or ask a system admin for a larger limit",
+            ));
+        }
+        out.write_all(&part).await.map_err(failed)?;
+    }
+    out.flush().await.map_err(failed)?;
+    Ok(file)
+}
+
+/// Fetches a file, as an attachment.
+#[utoipa::path(get, path = "/api/v1/sandboxes/{sandbox}/files/{*path}", tag = "files",
+    params(("sandbox" = String, Path, description = "Its id"),
+        ("path" = String, Path, description = "Where, relative to the workspace folder")),
+    security(("api_key" = []), ("session" = [])),
+    responses((status = 200, description = "Its bytes", body = Vec<u8>,
+        content_type = "application/octet-stream"), Errors))]
+pub(crate) async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    Path((sandbox, _path)): Path<(String, String)>,
+    uri: http::Uri,
+) -> Result<Response, ApiError> {
+    let sandbox = sandbox_id(&sandbox)?;
+    let access = caller
+        .access_to(&app, sandbox, Some(KeyScope::FilesRead))
+        .await?;
+    let name = file_name(path_of(&uri))?;
+    let agent = app.files_of(&access, sandbox).await?;
+    let stat = agent.stat(&name).await.map_err(SandboxError::from)?;
+    // Into a file first: what arrives is only known to be whole when all of it is there.
+    let failed = |error: std::io::Error| {
+        tracing::error!(error = chain(&error), "spooling a download");
+        ApiError::internal()
+    };
+    let file = tempfile::NamedTempFile::new_in(app.config().data.join("spool")).map_err(failed)?;
+    let mut out = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
+    agent
+        .get(&name, &mut out, stat.bytes)
+        .await
+        .map_err(SandboxError::from)?;
+    out.flush().await.map_err(failed)?;
+    let stream = tokio_util::io::ReaderStream::new(tokio::fs::File::from_std(
+        file.reopen().map_err(failed)?,
+    ));
+    let headers = download(&name.encoded(), stat.bytes);
+    Ok((headers, Body::from_stream(stream)).into_response())
+}
+
+/// Deletes a file, a link or an empty folder.
+#[utoipa::path(delete, path = "/api/v1/sandboxes/{sandbox}/files/{*path}", tag = "files",
+    params(("sandbox" = String, Path, description = "Its id"),
+        ("path" = String, Path, description = "Where, relative to the workspace folder")),
+    security(("api_key" = []), ("session" = [])),
+    responses((status = 204), Errors))]
+pub(crate) async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    Path((sandbox, _path)): Path<(String, String)>,
+    uri: http::Uri,
+) -> Result<StatusCode, ApiError> {
+    let sandbox = sandbox_id(&sandbox)?;
+    let access = caller
+        .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
+        .await?;
+    let name = file_name(path_of(&uri))?;
+    app.delete_file(&access, sandbox, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

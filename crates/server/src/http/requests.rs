@@ -1,0 +1,249 @@
+//! What is true of every request: an id, a line in the log, headers that keep browsers from
+//! harm, no change on the word of another site, and one shape of errors.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use http::header::{
+    CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE,
+};
+use http::{Method, StatusCode};
+use uuid::Uuid;
+
+use super::error::{ApiError, ErrorBody};
+use crate::app::App;
+
+/// The header that carries a request's id, in answers.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What a browser says of where a request comes from.
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+
+/// What no answer may do: run, load or show anything.
+const CSP: &str = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/// Who sent a request, as far as the connection tells.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    /// The request's id.
+    pub(crate) request_id: String,
+    /// The network address.
+    pub(crate) address: IpAddr,
+}
+
+/// Wraps every route.
+pub(crate) async fn every_request(
+    State(app): State<App>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let begun = Instant::now();
+    let origin = Origin {
+        request_id: Uuid::now_v7().to_string(),
+        address: address(&app, peer.ip(), request.headers()),
+    };
+    let method = request.method().clone();
+    // Without the query, which may hold what people look for.
+    let path = request.uri().path().to_owned();
+    let refused = from_another_site(&method, request.headers());
+    request.extensions_mut().insert(origin.clone());
+    let response = match refused {
+        Some(error) => error.into_response(),
+        None => next.run(request).await,
+    };
+    let mut response = finish(response, &origin.request_id);
+    guard(&app, &path, &mut response);
+    tracing::info!(
+        request_id = origin.request_id,
+        %method,
+        path,
+        status = response.status().as_u16(),
+        took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+        address = %origin.address,
+        "request"
+    );
+    response
+}
+
+/// The caller's address: the connection's, or what a trusted program in front says it is.
+fn address(app: &App, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    let trusted = &app.config().trusted_proxies;
+    if !trusted.contains(&peer) {
+        return peer;
+    }
+    // The last one that no trusted program has added is the caller.
+    let forwarded = headers.get_all("x-forwarded-for").iter();
+    let said: Vec<&str> = forwarded
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .collect();
+    said.iter()
+        .rev()
+        .filter_map(|word| word.parse::<IpAddr>().ok())
+        .find(|address| !trusted.contains(address))
+        .unwrap_or(peer)
+}
+
+/// A change that a browser sends with somebody's cookie has to come from our own pages.
+fn from_another_site(method: &Method, headers: &HeaderMap) -> Option<ApiError> {
+    let is_safe = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
+    if is_safe || !headers.contains_key(COOKIE) {
+        return None;
+    }
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let site = headers
+        .get(SEC_FETCH_SITE)
+        .and_then(|value| value.to_str().ok());
+    let is_own = match (site, text(ORIGIN)) {
+        (Some(site), _) => matches!(site, "same-origin" | "none"),
+        (None, Some(origin)) => {
+            let host = origin.split_once("://").map(|(_, host)| host);
+            host.is_some() && host == text(HOST)
+        }
+        // No browser: they send one of the two with every change.
+        (None, None) => true,
+    };
+    (!is_own).then(|| {
+        ApiError::refused(
+            "cross_site",
+            "this request comes from a page of another site",
+            "use the console at its own address",
+        )
+    })
+}
+
+/// Gives an error its body, and every answer the request's id.
+fn finish(mut response: Response, request_id: &str) -> Response {
+    let status = response.status();
+    let error = response.extensions_mut().remove::<ApiError>();
+    let is_ours = error.is_some();
+    if let Some(error) = error.or_else(|| plain(status)) {
+        let body = ErrorBody {
+            code: error.code.to_owned(),
+            message: error.message,
+            fix: error.fix,
+            details: error.details,
+            request_id: request_id.to_owned(),
+        };
+        let cookie = response
+            .headers_mut()
+            .remove(SET_COOKIE)
+            .filter(|_| is_ours);
+        response = (error.status, axum::Json(body)).into_response();
+        if let Some(cookie) = cookie {
+            response.headers_mut().insert(SET_COOKIE, cookie);
+        }
+    }
+    if let Ok(id) = HeaderValue::from_str(request_id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+/// What the web framework refuses by itself, in our words.
+fn plain(status: StatusCode) -> Option<ApiError> {
+    let error = match status {
+        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => ApiError::invalid(
+            "the request is not of the form that this call takes",
+            "compare it with the reference at /api/v1/openapi.json",
+        ),
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            ApiError::too_large("the request is larger than this call takes", "send less")
+        }
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ApiError {
+            status,
+            code: "media_type",
+            message: "the body is of another kind than this call takes".into(),
+            fix: "send JSON with the header `Content-Type: application/json`".into(),
+            details: serde_json::json!({}),
+        },
+        StatusCode::INTERNAL_SERVER_ERROR => ApiError::internal(),
+        _ => return None,
+    };
+    Some(error)
+}
+
+fn guard(app: &App, path: &str, response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    let fixed = [
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("x-frame-options", "DENY"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(
+            HeaderName::from_static(name),
+            HeaderValue::from_static(value),
+        );
+    }
+    let policy = HeaderName::from_static("content-security-policy");
+    if !headers.contains_key(&policy) {
+        headers.insert(policy, HeaderValue::from_static(CSP));
+    }
+    if path.starts_with("/api/") && !headers.contains_key("cache-control") {
+        headers.insert("cache-control", HeaderValue::from_static("no-store"));
+    }
+    if app.config().is_secure() {
+        headers.insert(
+            "strict-transport-security",
+            HeaderValue::from_static("max-age=31536000"),
+        );
+    }
+    if !headers.contains_key(CONTENT_TYPE) {
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static("application/octet-stream"),
+        );
+    }
+}
+
+/// A route that has no such method.
+pub(crate) async fn no_such_method() -> ApiError {
+    ApiError {
+        status: StatusCode::METHOD_NOT_ALLOWED,
+        code: "method_not_allowed",
+        message: "this route has no such method".into(),
+        fix: "look at the reference at /api/v1/openapi.json".into(),
+        details: serde_json::json!({}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(headers: &[(&'static str, &'static str)]) -> bool {
+        let headers = headers.iter().map(|(name, value)| {
+            (
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            )
+        });
+        from_another_site(&Method::POST, &headers.collect()).is_some()
+    }
+
+    #[test]
+    fn another_site_changes_nothing_with_somebodys_cookie() {
+        let cookie = ("cookie", "a=b");
+        assert!(refused(&[cookie, ("sec-fetch-site", "cross-site")]));
+        assert!(refused(&[cookie, ("sec-fetch-site", "same-site")]));
+        assert!(refused(&[
+            cookie,
+            ("origin", "https://evil"),
+            ("host", "gb")
+        ]));
+        assert!(refused(&[cookie, ("origin", "null"), ("host", "gb")]));
+        assert!(!refused(&[cookie, ("sec-fetch-site", "same-origin")]));
+        assert!(!refused(&[cookie, ("origin", "http://gb"), ("host", "gb")]));
+        assert!(!refused(&[cookie]));
+        assert!(!refused(&[("sec-fetch-site", "cross-site")]));
+    }
+}

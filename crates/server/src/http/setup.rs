@@ -1,0 +1,98 @@
+//! The first run.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::HeaderMap;
+use http::header::USER_AGENT;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use zeroize::Zeroizing;
+
+use super::answers::Errors;
+use super::caller::From;
+use super::error::ApiError;
+use super::session::{SessionDocument, signed_in};
+use crate::app::App;
+use crate::app::setup::FirstAdmin;
+use crate::app::users::UserError;
+
+/// How far an installation is.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SetupState {
+    /// Whether nobody looks after it yet.
+    needs_setup: bool,
+}
+
+/// The first administrator.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SetUp {
+    /// What the link that the server printed has after `#token=`.
+    token: String,
+    email: String,
+    name: String,
+    /// 12 characters at least.
+    password: String,
+}
+
+/// Says whether the first administrator is still to be made.
+#[utoipa::path(get, path = "/api/v1/setup", tag = "setup",
+    responses((status = 200, body = SetupState), Errors))]
+pub(crate) async fn state(State(app): State<App>) -> Result<Json<SetupState>, ApiError> {
+    let needs_setup = app.needs_setup().await?;
+    Ok(Json(SetupState { needs_setup }))
+}
+
+/// Makes the first administrator and signs it in.
+#[utoipa::path(post, path = "/api/v1/setup", tag = "setup", request_body = SetUp,
+    responses((status = 200, body = SessionDocument), Errors))]
+pub(crate) async fn set_up(
+    State(app): State<App>,
+    From(actor): From,
+    headers: HeaderMap,
+    Json(body): Json<SetUp>,
+) -> Result<Response, ApiError> {
+    let first = FirstAdmin {
+        email: body.email,
+        name: body.name,
+        password: Zeroizing::new(body.password),
+    };
+    let id = app.set_up(actor.clone(), &body.token, first).await?;
+    let user = app.store().user(id).await?.ok_or_else(ApiError::internal)?;
+    let agent = headers
+        .get(USER_AGENT)
+        .and_then(|value| value.to_str().ok());
+    let token = app
+        .open_session(actor, &user, agent.unwrap_or_default())
+        .await?;
+    Ok(signed_in(&app, user, &token).await?.into_response())
+}
+
+impl std::convert::From<UserError> for ApiError {
+    fn from(error: UserError) -> Self {
+        let message = error.to_string();
+        match error {
+            UserError::NotFound => Self::not_found("user"),
+            UserError::Link => Self::refused(
+                "setup_link",
+                message,
+                "start the server again: it prints a new link while there is no administrator",
+            ),
+            UserError::LastAdmin => Self::conflict(
+                "last_system_admin",
+                message,
+                "make somebody else a system admin first",
+            ),
+            UserError::WrongPassword => Self::refused(
+                "wrong_password",
+                message,
+                "give the password that you signed in with",
+            ),
+            UserError::Email => Self::invalid(message, "write it as name@example.com"),
+            UserError::Name => Self::invalid(message, "give a shorter one"),
+            UserError::Password(_) => Self::invalid(message, "choose another password"),
+            UserError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The server: who may run code, on what; its API and its worker.
+//!
+//! `http/` has the routes, `app/` the use cases, `worker` what happens in the background,
+//! [`program`] puts them together. Nothing here reads the environment or the command line.
+
+pub mod app;
+mod auth;
+pub mod config;
+mod failure;
+mod gateway;
+pub mod http;
+pub mod program;
+mod worker;
+
+pub use auth::PasswordError;
+pub use config::{Config, GatewayProgram, InvalidSetting, PublicUrl};

@@ -1,0 +1,293 @@
+//! Putting a server together and running it until it is told to stop.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use glovebox_client::{GatewayAddress, GatewayClient, GatewayIdentity};
+use glovebox_protocol::ids::InstallationId;
+use glovebox_protocol::sign::{Credential, SigningKey};
+use glovebox_store::{Backend, MasterKey, Objects, Store, StoreError, Transaction};
+use tokio::net::TcpListener;
+use zeroize::Zeroizing;
+
+use crate::app::{App, Parts};
+use crate::config::{Config, InvalidSetting};
+use crate::gateway::{Supervised, socket};
+
+/// The name of the setting that holds the installation's id.
+const INSTALLATION: &str = "installation";
+
+/// The name of the secret with which requests to agents are signed.
+const SIGNING_KEY: &str = "signing_key";
+
+/// The name of the secret that this machine's gateway accepts.
+const CREDENTIAL: &str = "profile/embedded/credential";
+
+/// How long requests may go on after the server was told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Why a server does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// A setting is not what it has to be.
+    #[error(transparent)]
+    Setting(#[from] InvalidSetting),
+    /// The database, the master key or the files cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A folder of the data folder cannot be made.
+    #[error("making the folder {path}")]
+    Folder {
+        /// Which one.
+        path: String,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A copy of the database could not be made before its tables were changed.
+    #[error("copying the database before its tables are changed")]
+    Copy(#[source] std::io::Error),
+    /// A stored secret is not what it has to be.
+    #[error("the stored {0} is none; run `glovebox admin reset-secrets`")]
+    Secret(&'static str),
+    /// There are no random numbers.
+    #[error("the system gives no random numbers")]
+    Random,
+    /// It cannot listen.
+    #[error("listening at {at}")]
+    Listen {
+        /// Where.
+        at: SocketAddr,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It stopped answering.
+    #[error("answering requests")]
+    Serve(#[source] std::io::Error),
+}
+
+/// A server that listens and has not answered yet.
+pub struct Server {
+    app: App,
+    listener: TcpListener,
+    supervised: Supervised,
+}
+
+/// Opens the database, in the version that this program wants. SQLite is brought there; a server
+/// of PostgreSQL is others' too, and wants `glovebox migrate`.
+///
+/// # Errors
+/// See [`ProgramError`].
+pub async fn open_store(config: &Config) -> Result<Store, ProgramError> {
+    make_folders(config)?;
+    let store = Store::open(&config.database).await?;
+    if store.backend() == Backend::Sqlite {
+        if store.version().await? > 0 && store.check_version().await.is_err() {
+            copy_before(&config.database)?;
+        }
+        store.migrate().await?;
+    }
+    store.check_version().await?;
+    Ok(store)
+}
+
+/// Keeps the database as it was, beside it.
+fn copy_before(database: &str) -> Result<(), ProgramError> {
+    let path = database.trim_start_matches("sqlite://");
+    let path = path.split('?').next().unwrap_or(path);
+    let copy = format!(
+        "{path}.before-{}",
+        chrono::Utc::now().format("%Y%m%dT%H%M%S")
+    );
+    fs_err::copy(path, copy)
+        .map(|_| ())
+        .map_err(ProgramError::Copy)
+}
+
+fn make_folders(config: &Config) -> Result<(), ProgramError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let data = &config.data;
+    let all = [
+        data.clone(),
+        data.join("objects"),
+        data.join("spool"),
+        config.gateway.run.clone(),
+    ];
+    for folder in all {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)
+            .map_err(|source| ProgramError::Folder {
+                path: folder.display().to_string(),
+                source,
+            })?;
+    }
+    Ok(())
+}
+
+/// The master key of the data folder; a new one where the database has no secret yet.
+///
+/// # Errors
+/// When it is not there and there are secrets, or is not the one that sealed them.
+pub async fn master_key(store: &Store, data: &Path) -> Result<MasterKey, ProgramError> {
+    let path = data.join("master.key");
+    let is_missing = fs_err::symlink_metadata(&path).is_err();
+    if is_missing && !store.has_secrets().await? {
+        MasterKey::random()?.write(&path)?;
+    }
+    let key = MasterKey::read(&path)?;
+    store.adopt_master_key(&key).await?;
+    Ok(key)
+}
+
+/// The secret of this name; a new one where there is none.
+async fn secret(
+    changes: &mut Transaction,
+    master: &MasterKey,
+    name: &'static str,
+    make: impl FnOnce() -> Result<String, ProgramError>,
+) -> Result<Zeroizing<String>, ProgramError> {
+    if let Some(bytes) = changes.secret(master, name).await? {
+        let text = String::from_utf8(bytes.to_vec()).map_err(|_| ProgramError::Secret(name))?;
+        return Ok(Zeroizing::new(text));
+    }
+    let made = Zeroizing::new(make()?);
+    changes.put_secret(master, name, made.as_bytes()).await?;
+    Ok(made)
+}
+
+/// Puts everything together that does not listen: for a server, and for commands beside it.
+///
+/// # Errors
+/// See [`ProgramError`].
+pub async fn assemble(config: Config) -> Result<(App, impl Sized), ProgramError> {
+    let (app, supervised) = put_together(config).await?;
+    Ok((app, supervised))
+}
+
+async fn put_together(config: Config) -> Result<(App, Supervised), ProgramError> {
+    config.check()?;
+    let store = open_store(&config).await?;
+    let master = master_key(&store, &config.data).await?;
+    let mut changes = store.begin().await?;
+    let installation = changes
+        .set_once(INSTALLATION, InstallationId::new())
+        .await?;
+    let signing = secret(&mut changes, &master, SIGNING_KEY, || {
+        SigningKey::generate_written()
+            .map(|(_, written)| written)
+            .map_err(|_| ProgramError::Random)
+    })
+    .await?;
+    let written = secret(&mut changes, &master, CREDENTIAL, || {
+        Credential::generate()
+            .map(|(_, written)| written)
+            .map_err(|_| ProgramError::Random)
+    })
+    .await?;
+    changes.commit().await?;
+    let signing: SigningKey = signing
+        .parse()
+        .map_err(|_| ProgramError::Secret(SIGNING_KEY))?;
+    let credential: Credential = written
+        .parse()
+        .map_err(|_| ProgramError::Secret(CREDENTIAL))?;
+    let socket = socket(&config.gateway.run);
+    let supervised = Supervised {
+        program: config.gateway.clone(),
+        state: config.data.join("gateway"),
+        socket: socket.clone(),
+        credential: written,
+        agent_key: signing.public(),
+        installation,
+        keep_ready: String::new(),
+    };
+    let identity = GatewayIdentity {
+        credential,
+        installation: Some(installation),
+    };
+    let app = App::new(Parts {
+        objects: Objects::in_folder(&config.data.join("objects"))?,
+        config,
+        store,
+        master,
+        installation,
+        signing: Arc::new(signing),
+        gateway: GatewayClient::new(identity, GatewayAddress::Unix(socket)),
+    });
+    app.ensure_this_machine().await?;
+    Ok((app, supervised))
+}
+
+impl Server {
+    /// Puts a server together and listens.
+    ///
+    /// # Errors
+    /// See [`ProgramError`].
+    pub async fn open(mut config: Config) -> Result<Self, ProgramError> {
+        let at = config.listen;
+        config.check()?;
+        let listener = TcpListener::bind(at)
+            .await
+            .map_err(|source| ProgramError::Listen { at, source })?;
+        // Where the system chose the port, it is known now.
+        if let Ok(bound) = listener.local_addr() {
+            config.listen = bound;
+        }
+        let (app, supervised) = put_together(config).await?;
+        Ok(Self {
+            app,
+            listener,
+            supervised,
+        })
+    }
+
+    /// What it works on.
+    #[must_use]
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Answers requests until `stop` is done, then ends what is under way in order.
+    ///
+    /// # Errors
+    /// When it cannot go on.
+    pub async fn run(
+        self,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ProgramError> {
+        let gateway = tokio::spawn(self.supervised.run());
+        let worker = tokio::spawn(crate::worker::run(self.app.clone()));
+        let routes = crate::http::router(self.app.clone());
+        let service = routes.into_make_service_with_connect_info::<SocketAddr>();
+        let (told, stopped) = tokio::sync::oneshot::channel::<()>();
+        let serving = axum::serve(self.listener, service).with_graceful_shutdown(async move {
+            stop.await;
+            // Nobody has to wait for it.
+            let _ = told.send(());
+        });
+        let deadline = async {
+            // Where it was never told, serving itself has failed.
+            if stopped.await.is_ok() {
+                tokio::time::sleep_until(tokio::time::Instant::now() + GRACE).await;
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
+        let served = tokio::select! {
+            served = serving.into_future() => served.map_err(ProgramError::Serve),
+            // Streams of events have no end of their own.
+            () = deadline => Ok(()),
+        };
+        worker.abort();
+        // Its gateway ends with it: sandboxes stay, for the next one.
+        gateway.abort();
+        let _ = gateway.await;
+        self.app.store().close().await;
+        served
+    }
+}

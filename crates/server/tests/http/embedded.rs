@@ -1,0 +1,311 @@
+//! The whole way, with real sandboxes: the server's own gateway, the embedded runtime, a kernel.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use glovebox_server::program::Server;
+use glovebox_testkit::program;
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::first_run::session_of;
+use crate::stage::config;
+use crate::wire::{Answer, Who, send};
+
+/// A server as `glovebox serve` runs it.
+struct Running {
+    address: std::net::SocketAddr,
+    app: glovebox_server::app::App,
+    stop: oneshot::Sender<()>,
+    ended: tokio::task::JoinHandle<()>,
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test has no other way to be told"
+)]
+fn tree() -> PathBuf {
+    std::env::var_os("GLOVEBOX_TEST_DATA")
+        .expect("GLOVEBOX_TEST_DATA names a set-up tree; run `make test`")
+        .into()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test has no other way to be told"
+)]
+async fn start(folder: &Path) -> Running {
+    let mut config = config(folder);
+    config.gateway.program = program("glovebox-gateway").unwrap();
+    config.gateway.tree = tree();
+    config.gateway.search = std::env::var_os("PATH").unwrap();
+    let server = Server::open(config).await.unwrap();
+    let app = server.app().clone();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let address = app.config().listen;
+    let ended = tokio::spawn(async move {
+        let stopped = async move {
+            let _ = stopped.await;
+        };
+        server.run(stopped).await.unwrap();
+    });
+    // The gateway is ready when it answers.
+    let patience = Instant::now() + Duration::from_secs(60);
+    while let Err(error) = app.gateway().info().await {
+        assert!(
+            Instant::now() < patience,
+            "the gateway does not answer: {error}"
+        );
+        tokio::task::yield_now().await;
+    }
+    Running {
+        address,
+        app,
+        stop,
+        ended,
+    }
+}
+
+impl Running {
+    async fn call(&self, who: &Who, method: &str, path: &str, body: &Value) -> Answer {
+        let headers = [("content-type", "application/json")];
+        let body = Bytes::from(body.to_string());
+        send(self.address, who, method, path, &headers, body).await
+    }
+
+    async fn get(&self, who: &Who, path: &str) -> Answer {
+        send(self.address, who, "GET", path, &[], Bytes::new()).await
+    }
+
+    /// What a first administrator does: proves the profile, activates it, switches all on.
+    async fn open(&self) -> (Who, String) {
+        let link = self.app.new_setup_link().await.unwrap().unwrap();
+        let body = json!({
+            "token": link.split_once("#token=").unwrap().1,
+            "email": "ada@example.com", "name": "Ada", "password": "correct horse battery"
+        });
+        let done = self
+            .call(&Who::Nobody, "POST", "/api/v1/setup", &body)
+            .await;
+        let ada = session_of(&done);
+        let me = done.ok();
+        let workspace = me["memberships"][0]["workspace_id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let profiles = self.get(&ada, "/api/v1/admin/profiles").await.ok();
+        let id = profiles["items"][0]["profile"]["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let one = format!("/api/v1/admin/profiles/{id}");
+        let early = self
+            .call(&ada, "POST", &format!("{one}/activate"), &json!({}))
+            .await;
+        assert_eq!(
+            (early.status, early.code()),
+            (409, "activation_blocked".into())
+        );
+        for (method, what) in [
+            ("POST", "test"),
+            ("POST", "canary"),
+            ("PUT", "acknowledgements/shared_kernel"),
+            ("POST", "activate"),
+        ] {
+            let detail = self
+                .call(&ada, method, &format!("{one}/{what}"), &json!({}))
+                .await
+                .ok();
+            assert_ne!(detail["test"]["is_passed"], false, "{detail}");
+            assert_ne!(detail["canary"]["is_passed"], false, "{detail}");
+        }
+        let on = json!({ "code_execution": true, "default_profile_id": id });
+        self.call(&ada, "PATCH", "/api/v1/admin/sandbox", &on)
+            .await
+            .ok();
+        let all = self.get(&ada, "/api/v1/admin/workspaces").await.ok();
+        let on = json!({ "version": all["items"][0]["version"], "code_execution": true });
+        let path = format!("/api/v1/admin/workspaces/{workspace}");
+        self.call(&ada, "PATCH", &path, &on).await.ok();
+        (ada, workspace)
+    }
+
+    /// Runs code and gives the events.
+    async fn run(&self, who: &Who, sandbox: &str, code: &str) -> Vec<Value> {
+        let path = format!("/api/v1/sandboxes/{sandbox}/executions");
+        let accepted = self
+            .call(who, "POST", &path, &json!({ "code": code }))
+            .await;
+        assert_eq!(accepted.status, 202, "{}", accepted.text());
+        let id = accepted.json()["id"].as_str().unwrap().to_owned();
+        self.events(who, &format!("{path}/{id}/events")).await
+    }
+
+    async fn events(&self, who: &Who, path: &str) -> Vec<Value> {
+        let stream = self.get(who, path).await;
+        assert_eq!(stream.headers["content-type"], "text/event-stream");
+        stream
+            .text()
+            .lines()
+            .filter_map(|line| line.strip_prefix("data: "))
+            .map(|data| serde_json::from_str(data).unwrap())
+            .collect()
+    }
+
+    async fn stop(self) {
+        let _ = self.stop.send(());
+        self.ended.await.unwrap();
+    }
+}
+
+fn types(events: &[Value]) -> Vec<&str> {
+    events
+        .iter()
+        .map(|event| event["type"].as_str().unwrap())
+        .collect()
+}
+
+const SUM: &str = "total = sum(n * n for n in range(1, 101))
+open('sum.csv', 'w').write(f'sum\\n{total}\\n')
+print('counted')
+total";
+
+#[tokio::test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one journey, told from its beginning to its end"
+)]
+async fn from_the_first_link_to_a_file_that_left_a_sandbox() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path()).await;
+    let (ada, workspace) = server.open().await;
+    let keys = format!("/api/v1/workspaces/{workspace}/api-keys");
+    let wanted = json!({ "name": "script", "scopes": [
+        "code_execution:run", "files:read", "files:write", "artifacts:read"] });
+    let made = server.call(&ada, "POST", &keys, &wanted).await.ok();
+    let key = Who::Key(made["token"].as_str().unwrap().to_owned());
+
+    let sandbox = server
+        .call(&key, "POST", "/api/v1/sandboxes", &json!({}))
+        .await
+        .ok();
+    let id = sandbox["id"].as_str().unwrap();
+    let put = format!("/api/v1/sandboxes/{id}/files/in%20a%2Fb.txt");
+    let refused = send(server.address, &key, "PUT", &put, &[], Bytes::from("x")).await;
+    assert_eq!((refused.status, refused.code()), (400, "invalid".into()));
+    let put = format!("/api/v1/sandboxes/{id}/files/folder/in%20%C3%A4.txt");
+    let stored = send(server.address, &key, "PUT", &put, &[], Bytes::from("hello"))
+        .await
+        .ok();
+    assert_eq!(stored["bytes"], 5);
+    let events = server.run(&key, id, SUM).await;
+    assert_eq!(
+        types(&events),
+        [
+            "execution_started",
+            "stdout",
+            "result",
+            "artifact",
+            "execution_ended"
+        ]
+    );
+    assert_eq!(events[2]["data"]["data"]["text/plain"], "338350");
+    let again = server
+        .run(&key, id, "open('folder/in ä.txt').read(), total")
+        .await;
+    assert_eq!(again[1]["data"]["data"]["text/plain"], "('hello', 338350)");
+    assert!(!types(&again).contains(&"artifact"), "it has not changed");
+
+    let listed = server.get(&key, "/api/v1/artifacts").await.ok();
+    let artifact = &listed["items"][0];
+    assert_eq!(
+        (&artifact["name"], &artifact["version"]),
+        (&json!("sum.csv"), &json!(1))
+    );
+    let path = format!(
+        "/api/v1/artifacts/{}/content",
+        artifact["id"].as_str().unwrap()
+    );
+    let content = server.get(&key, &path).await;
+    assert_eq!(content.text(), "sum\n338350\n");
+    assert_eq!(
+        content.headers["content-disposition"],
+        "attachment; filename*=UTF-8''sum.csv"
+    );
+    let direct = server
+        .get(&key, &format!("/api/v1/sandboxes/{id}/files/sum.csv"))
+        .await;
+    assert_eq!(direct.text(), "sum\n338350\n");
+
+    let meters = server
+        .get(
+            &ada,
+            &format!("/api/v1/workspaces/{workspace}/code-execution"),
+        )
+        .await
+        .ok();
+    assert_eq!(meters["meters"]["concurrent"], 1);
+    assert_eq!(meters["meters"]["artifact_bytes_today"], 11);
+    let live = server.get(&ada, "/api/v1/admin/sandboxes").await.ok();
+    assert_eq!(live["items"][0]["user_email"], "ada@example.com");
+    let path = format!("/api/v1/sandboxes/{id}");
+    let ended = server.call(&key, "DELETE", &path, &json!({})).await.ok();
+    assert_eq!(ended["ended_why"], "asked");
+    let gone = server
+        .call(
+            &key,
+            "POST",
+            &format!("{path}/executions"),
+            &json!({ "code": "1" }),
+        )
+        .await;
+    assert_eq!((gone.status, gone.code()), (409, "sandbox_gone".into()));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn code_is_interrupted_and_a_server_that_comes_back_finds_its_sandboxes() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path()).await;
+    let (ada, workspace) = server.open().await;
+    let wanted = json!({ "workspace_id": workspace });
+    let sandbox = server
+        .call(&ada, "POST", "/api/v1/sandboxes", &wanted)
+        .await
+        .ok();
+    let id = sandbox["id"].as_str().unwrap().to_owned();
+    server.run(&ada, &id, "kept = 7").await;
+    let path = format!("/api/v1/sandboxes/{id}/executions");
+    let body = json!({ "code": "print('begun')\nwhile True: pass" });
+    let accepted = server.call(&ada, "POST", &path, &body).await.ok();
+    let run = format!("{path}/{}", accepted["id"].as_str().unwrap());
+    let busy = server
+        .call(&ada, "POST", &path, &json!({ "code": "1" }))
+        .await;
+    assert_eq!((busy.status, busy.code()), (409, "busy".into()));
+    let interrupt = server
+        .call(&ada, "POST", &format!("{run}/interrupt"), &json!({}))
+        .await;
+    assert_eq!(interrupt.status, 202);
+    let events = server.events(&ada, &format!("{run}/events")).await;
+    assert_eq!(types(&events).last(), Some(&"execution_ended"));
+    let rest = server.events(&ada, &format!("{run}/events?after=1")).await;
+    assert_eq!(rest[0]["seq"], 2);
+    server.stop().await;
+
+    // The sandbox has outlived server and gateway; so has what is in it.
+    let server = start(folder.path()).await;
+    let events = server.run(&ada, &id, "kept").await;
+    assert_eq!(events[1]["data"]["data"]["text/plain"], "7", "{events:?}");
+    let ended = server
+        .call(
+            &ada,
+            "DELETE",
+            &format!("/api/v1/sandboxes/{id}"),
+            &json!({}),
+        )
+        .await;
+    assert_eq!(ended.ok()["state"], "ended");
+    server.stop().await;
+}

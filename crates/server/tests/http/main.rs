@@ -1,0 +1,18 @@
+//! The API, asked over HTTP as its clients ask it: a real server, database and gateway. What runs
+//! behind the gateway is a runtime that plays one, but for the tests in `embedded`.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
+
+mod accounts;
+mod embedded;
+mod first_run;
+mod foreign;
+mod gate;
+mod roles;
+mod secrets;
+mod stage;
+mod wire;

@@ -1,0 +1,88 @@
+//! A client that sends what it is told and shows what comes back.
+
+use std::net::SocketAddr;
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::{HeaderMap, Method, Request};
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(crate) enum Who {
+    Nobody,
+    /// With the token of a session.
+    Session(String),
+    /// With an API key.
+    Key(String),
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) bytes: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.bytes).unwrap_or(Value::Null)
+    }
+
+    /// The stable word of an error; empty where it is none.
+    pub(crate) fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// The document of an answer that has to be a good one.
+    pub(crate) fn ok(self) -> Value {
+        assert!(self.status < 300, "{} {}", self.status, self.text());
+        self.json()
+    }
+}
+
+/// One request over a connection of its own.
+pub(crate) async fn send(
+    address: SocketAddr,
+    who: &Who,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Bytes,
+) -> Answer {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake::<_, Full<Bytes>>(TokioIo::new(stream))
+            .await
+            .unwrap();
+    let driving = tokio::spawn(connection);
+    let mut request = Request::builder()
+        .method(Method::from_bytes(method.as_bytes()).unwrap())
+        .uri(path)
+        .header("host", address.to_string());
+    request = match who {
+        Who::Nobody => request,
+        Who::Session(token) => request.header("cookie", format!("glovebox_session={token}")),
+        Who::Key(token) => request.header("authorization", format!("Bearer {token}")),
+    };
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = sender.send_request(request.body(Full::new(body)).unwrap());
+    let answer = answer.await.unwrap();
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    driving.abort();
+    Answer {
+        status,
+        headers,
+        bytes,
+    }
+}

@@ -1,0 +1,50 @@
+//! What a server remembers: rows in SQLite or PostgreSQL from one set of statements, secrets
+//! sealed among them, and files in an object store.
+//!
+//! One file per noun. Nothing here decides who may do what; but rows that belong to a workspace
+//! are only read and changed with an [`Access`] as proof that somebody may look there at
+//! all, or by what acts for the system itself and says so.
+
+mod access;
+mod api_key;
+mod artifact;
+mod audit;
+mod database;
+mod denial;
+mod error;
+mod execution;
+mod lease;
+mod member;
+mod migrate;
+mod objects;
+mod profile;
+mod secret;
+mod session;
+mod setting;
+mod task;
+mod token;
+mod user;
+mod words;
+mod workspace;
+
+pub use access::{Access, Permission};
+pub use api_key::{ApiKey, KeyScope, NewApiKey};
+pub use artifact::{Artifact, NewArtifact};
+pub use audit::{Actor, ActorKind, AuditEntry, AuditFilter, Entry};
+pub use database::{Backend, Store, Transaction};
+pub use denial::DenialRow;
+pub use error::StoreError;
+pub use execution::{Execution, ExecutionState, NewExecution, Placed};
+pub use lease::{EndedWhy, Lease, LeaseNames, LeaseState, Meters, NewLease, QuotaReached};
+pub use member::{Member, Role};
+pub use objects::{Objects, Upload};
+pub use profile::{
+    Acknowledgement, CheckKind, CheckRecord, Profile, ProfileSettings, ProfileState,
+};
+pub use secret::{MasterKey, Sealed};
+pub use session::{NewSession, Session};
+pub use task::Task;
+pub use token::{Token, TokenHash};
+pub use user::{NewUser, User};
+pub use words::UnknownWord;
+pub use workspace::{Quotas, Workspace};

@@ -1,0 +1,150 @@
+//! Files under our own ids, in a folder or a bucket.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use glovebox_protocol::ids::ArtifactId;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as ObjectPath;
+use object_store::{ObjectStore, ObjectStoreExt as _, WriteMultipart};
+
+use crate::error::StoreError;
+
+/// Where files lie. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Objects {
+    store: Arc<dyn ObjectStore>,
+}
+
+/// A file that is being written. Dropped without [`Upload::finish`], nothing of it is there.
+#[derive(Debug)]
+pub struct Upload {
+    name: String,
+    writer: WriteMultipart,
+}
+
+fn failed(doing: &'static str, name: &str) -> impl FnOnce(object_store::Error) -> StoreError {
+    move |source| StoreError::Object {
+        doing,
+        name: name.into(),
+        source,
+    }
+}
+
+/// Artifacts lie in folders by the first letters of the random part of their ids, so that no
+/// folder grows without end.
+fn path(id: ArtifactId) -> ObjectPath {
+    let id = id.to_string();
+    let shard = &id[id.len() - 2..];
+    ObjectPath::from(format!("artifacts/{shard}/{id}"))
+}
+
+impl Objects {
+    /// Files in a folder of this machine, which has to be there.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn in_folder(folder: &Path) -> Result<Self, StoreError> {
+        let store = LocalFileSystem::new_with_prefix(folder)
+            .map_err(failed(
+                "opening the folder of",
+                &folder.display().to_string(),
+            ))?
+            .with_automatic_cleanup(true);
+        Ok(Self {
+            store: Arc::new(store),
+        })
+    }
+
+    /// Begins to write an artifact.
+    ///
+    /// # Errors
+    /// When the store does not take it.
+    pub async fn create(&self, id: ArtifactId) -> Result<Upload, StoreError> {
+        let path = path(id);
+        let upload = self
+            .store
+            .put_multipart(&path)
+            .await
+            .map_err(failed("beginning to write", path.as_ref()))?;
+        Ok(Upload {
+            name: path.to_string(),
+            writer: WriteMultipart::new(upload),
+        })
+    }
+
+    /// Throws an artifact's bytes away.
+    ///
+    /// # Errors
+    /// When the store does not do it.
+    pub async fn delete(&self, id: ArtifactId) -> Result<(), StoreError> {
+        let path = path(id);
+        self.store
+            .delete(&path)
+            .await
+            .map_err(failed("deleting", path.as_ref()))
+    }
+
+    /// Reads an artifact from the beginning.
+    ///
+    /// # Errors
+    /// When it is not there or cannot be read.
+    pub async fn read(
+        &self,
+        id: ArtifactId,
+    ) -> Result<BoxStream<'static, Result<Bytes, StoreError>>, StoreError> {
+        let path = path(id);
+        let found = self
+            .store
+            .get(&path)
+            .await
+            .map_err(failed("opening", path.as_ref()))?;
+        let name = path.to_string();
+        let stream = found.into_stream();
+        Ok(stream
+            .map(move |part| part.map_err(failed("reading", &name)))
+            .boxed())
+    }
+}
+
+impl Upload {
+    /// Writes some more.
+    ///
+    /// # Errors
+    /// When what was written before could not be.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        // Two parts are under way at most: memory stays flat however long the file is.
+        self.writer
+            .wait_for_capacity(2)
+            .await
+            .map_err(failed("writing", &self.name))?;
+        self.writer.write(bytes);
+        Ok(())
+    }
+
+    /// Makes the file appear under its id.
+    ///
+    /// # Errors
+    /// When something could not be written; then it does not appear.
+    pub async fn finish(self) -> Result<(), StoreError> {
+        self.writer
+            .finish()
+            .await
+            .map(|_| ())
+            .map_err(failed("finishing", &self.name))
+    }
+
+    /// Throws away what was written.
+    ///
+    /// # Errors
+    /// When the store does not do it.
+    pub async fn abort(self) -> Result<(), StoreError> {
+        self.writer
+            .abort()
+            .await
+            .map_err(failed("throwing away", &self.name))
+    }
+}

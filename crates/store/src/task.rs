@@ -1,0 +1,141 @@
+//! Queues: what is to be done later, by whichever worker takes it first.
+
+use chrono::{DateTime, Utc};
+use glovebox_protocol::ids::TaskId;
+use serde_json::Value;
+
+use crate::database::{
+    Backend, Columns as _, Store, Transaction, now_ms, statement, to_json, to_ms,
+};
+use crate::error::StoreError;
+
+/// One thing to do.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Its id.
+    pub id: TaskId,
+    /// What kind of work it is.
+    pub kind: String,
+    /// What it is about: one task of a kind for each.
+    pub subject: String,
+    /// What the work needs to know.
+    pub payload: Value,
+    /// How often it was taken, this time included.
+    pub attempts: i64,
+}
+
+impl Store {
+    /// Takes the task of a queue that is due longest, for `milliseconds`; after them somebody
+    /// else may take it.
+    ///
+    /// # Errors
+    /// When a statement fails.
+    pub async fn take_task(
+        &self,
+        queue: &str,
+        milliseconds: i64,
+    ) -> Result<Option<Task>, StoreError> {
+        let mut changes = self.begin().await?;
+        let now = now_ms();
+        // On SQLite there is one writer at a time anyway.
+        let select = match self.backend() {
+            Backend::Sqlite => {
+                "SELECT id, kind, subject, payload, attempts FROM tasks WHERE queue = $1 \
+                 AND due_at <= $2 AND COALESCE(taken_until, 0) <= $2 ORDER BY due_at LIMIT 1"
+            }
+            Backend::Postgres => {
+                "SELECT id, kind, subject, payload, attempts FROM tasks WHERE queue = $1 \
+                 AND due_at <= $2 AND COALESCE(taken_until, 0) <= $2 ORDER BY due_at LIMIT 1 \
+                 FOR UPDATE SKIP LOCKED"
+            }
+        };
+        let row = sqlx::query(select)
+            .bind(queue)
+            .bind(now)
+            .fetch_optional(&mut *changes.inner)
+            .await
+            .map_err(statement("looking for a task"))?;
+        let Some(row) = row else { return Ok(None) };
+        let task = Task {
+            id: row.word("id")?,
+            kind: row.text("kind")?,
+            subject: row.text("subject")?,
+            payload: row.document("payload")?,
+            attempts: row.number("attempts")? + 1,
+        };
+        sqlx::query("UPDATE tasks SET taken_until = $2, attempts = $3 WHERE id = $1")
+            .bind(task.id.to_string())
+            .bind(now.saturating_add(milliseconds))
+            .bind(task.attempts)
+            .execute(&mut *changes.inner)
+            .await
+            .map_err(statement("taking a task"))?;
+        changes.commit().await?;
+        Ok(Some(task))
+    }
+
+    /// A task is done.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn finish_task(&self, id: TaskId) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM tasks WHERE id = $1")
+            .bind(id.to_string())
+            .execute(&self.pool)
+            .await
+            .map_err(statement("finishing a task"))?;
+        Ok(())
+    }
+
+    /// A task is to be tried again at `due`, and why.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn retry_task(
+        &self,
+        id: TaskId,
+        due: DateTime<Utc>,
+        error: &str,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE tasks SET taken_until = NULL, due_at = $2, last_error = $3 WHERE id = $1",
+        )
+        .bind(id.to_string())
+        .bind(to_ms(due))
+        .bind(error)
+        .execute(&self.pool)
+        .await
+        .map_err(statement("putting a task off"))?;
+        Ok(())
+    }
+}
+
+impl Transaction {
+    /// Puts a task into a queue, unless one of this kind and subject is there.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn enqueue(
+        &mut self,
+        queue: &str,
+        kind: &str,
+        subject: &str,
+        payload: &Value,
+        due: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO tasks (id, queue, kind, subject, payload, due_at) \
+             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (queue, kind, subject) DO NOTHING",
+        )
+        .bind(TaskId::new().to_string())
+        .bind(queue)
+        .bind(kind)
+        .bind(subject)
+        .bind(to_json("payload", payload)?)
+        .bind(to_ms(due))
+        .execute(&mut *self.inner)
+        .await
+        .map_err(statement("putting a task into a queue"))?;
+        Ok(())
+    }
+}

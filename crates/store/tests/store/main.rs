@@ -1,0 +1,13 @@
+//! The store on both databases: every test runs on SQLite and on PostgreSQL.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
+
+mod people;
+mod rows;
+mod runs;
+mod support;
+mod system;

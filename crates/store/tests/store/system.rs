@@ -1,0 +1,111 @@
+//! Tables and their versions, and the audit log.
+
+use futures_util::future::join_all;
+use glovebox_store::{Actor, AuditFilter, Entry, Store};
+
+use crate::support::{Database, on_both};
+
+on_both! {
+    several_that_migrate_at_once_do_it_once
+    nothing_is_taken_out_of_the_audit_log
+    the_audit_log_is_filtered_and_paged
+    what_is_not_committed_has_not_happened
+}
+
+async fn several_that_migrate_at_once_do_it_once(database: Database) {
+    let address = &database.address;
+    let again = (0..4).map(async |_| {
+        let store = Store::open(address).await.unwrap();
+        store.migrate().await.unwrap();
+        store.check_version().await.unwrap();
+        store.version().await.unwrap()
+    });
+    assert_eq!(join_all(again).await, [1, 1, 1, 1]);
+}
+
+async fn record(store: &Store, action: &str, actor: &str) {
+    let mut changes = store.begin().await.unwrap();
+    let entry = Entry {
+        action,
+        object_kind: "thing",
+        object_id: None,
+        object: "it",
+        workspace: None,
+        fields: &["name"],
+    };
+    let actor = Actor::command_line(actor);
+    changes.record(&actor, entry).await.unwrap();
+    changes.commit().await.unwrap();
+}
+
+async fn nothing_is_taken_out_of_the_audit_log(database: Database) {
+    record(&database.store, "thing.make", "ada").await;
+    let raw = sqlx::AnyPool::connect(&database.address).await.unwrap();
+    for statement in [
+        "UPDATE audit SET actor = 'nobody'",
+        "DELETE FROM audit",
+        "DELETE FROM audit WHERE action = 'thing.make'",
+    ] {
+        let refused = sqlx::query(statement).execute(&raw).await.unwrap_err();
+        assert!(
+            refused.to_string().contains("append-only"),
+            "{statement}: {refused}"
+        );
+    }
+    let entries = database.store.audit(&AuditFilter::default(), 9).await;
+    assert_eq!(entries.unwrap()[0].actor.name, "ada");
+}
+
+async fn the_audit_log_is_filtered_and_paged(database: Database) {
+    let store = &database.store;
+    for (action, actor) in [
+        ("user.create", "ada"),
+        ("user.update", "Ada 100%"),
+        ("profile.update", "bob"),
+    ] {
+        record(store, action, actor).await;
+    }
+    let actions = async |filter: AuditFilter| {
+        let entries = store.audit(&filter, 9).await.unwrap();
+        entries
+            .into_iter()
+            .map(|entry| entry.action)
+            .collect::<Vec<_>>()
+    };
+    let all = AuditFilter::default;
+    assert_eq!(
+        actions(all()).await,
+        ["profile.update", "user.update", "user.create"]
+    );
+    let users = AuditFilter {
+        action: Some("user.".into()),
+        ..all()
+    };
+    assert_eq!(actions(users).await, ["user.update", "user.create"]);
+    for (text, expected) in [("ADA", 2), ("100%", 1), ("%", 1), ("_", 0)] {
+        let filter = AuditFilter {
+            actor: Some(text.into()),
+            ..all()
+        };
+        assert_eq!(actions(filter).await.len(), expected, "{text}");
+    }
+    let first = store.audit(&all(), 1).await.unwrap();
+    let older = AuditFilter {
+        before: Some(first[0].id),
+        ..all()
+    };
+    assert_eq!(actions(older).await, ["user.update", "user.create"]);
+}
+
+async fn what_is_not_committed_has_not_happened(database: Database) {
+    let store = &database.store;
+    let mut changes = store.begin().await.unwrap();
+    changes.set("a", &1).await.unwrap();
+    drop(changes);
+    assert_eq!(store.setting::<i32>("a").await.unwrap(), None);
+    let mut changes = store.begin().await.unwrap();
+    assert_eq!(changes.set_once("a", 2).await.unwrap(), 2);
+    assert_eq!(changes.set_once("a", 3).await.unwrap(), 2);
+    changes.commit().await.unwrap();
+    assert_eq!(store.setting::<i32>("a").await.unwrap(), Some(2));
+}
