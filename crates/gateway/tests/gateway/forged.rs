@@ -193,6 +193,23 @@ async fn another_installation_and_another_protocol_are_told_by_name() {
     assert_eq!(right.status, StatusCode::OK);
     let right = ask("x-glovebox-protocol", "1".into()).await;
     assert_eq!(right.status, StatusCode::OK);
+    for (name, value) in [
+        (
+            "x-glovebox-installation",
+            rig.rules.installation.to_string(),
+        ),
+        ("x-glovebox-protocol", "1".into()),
+    ] {
+        let mut pairs = rig.outer("GET", "/v1/info", b"");
+        pairs.extend([(name, value.clone()), (name, value)]);
+        let twice = rig.wire().await.send("GET", "/v1/info", &pairs, b"").await;
+        let twice = twice.unwrap();
+        assert_eq!(
+            (twice.status, &*twice.code()),
+            (StatusCode::BAD_REQUEST, "invalid"),
+            "{name}"
+        );
+    }
     let other = glovebox_protocol::ids::InstallationId::new().to_string();
     let wrong = ask("x-glovebox-installation", other).await;
     assert_eq!(
