@@ -1,11 +1,11 @@
 //! `glovebox gateway canary`
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
-use glovebox_client::{AgentClient, GatewayClient, Identity, canary};
+use glovebox_client::{AgentClient, ClientError, GatewayClient, Identity, canary};
 use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::gateway::{CanaryReport, CreateSandbox, Expected, Verdict};
@@ -39,7 +39,7 @@ pub(super) async fn run(arguments: &CanaryArguments) -> Result<ExitCode, Failure
         client,
         key,
         installation,
-        ids: [SandboxId::new(), SandboxId::new()],
+        ids: Mutex::default(),
     };
     let report = pair.report().await;
     let gone = pair.take_away().await;
@@ -58,25 +58,28 @@ pub(super) async fn run(arguments: &CanaryArguments) -> Result<ExitCode, Failure
     })
 }
 
-/// Two throwaway sandboxes: one that tries, and one that it tries to reach.
+/// Throwaway sandboxes: one of each start that tries, and one that they try to reach.
 struct Pair {
     client: GatewayClient,
     key: Arc<SigningKey>,
     installation: InstallationId,
-    ids: [SandboxId; 2],
+    ids: Mutex<Vec<SandboxId>>,
 }
 
 impl Pair {
     async fn report(&self) -> Result<CanaryReport, Failure> {
-        let [subject, other] = [self.make(self.ids[0]).await?, self.make(self.ids[1]).await?];
-        let plan = self.client.canary_plan().await;
-        let plan = plan.map_err(|error| from_client("asking the gateway what to try", error))?;
-        canary::run(&plan, &subject, &other)
+        let doing = "trying what a sandbox can reach";
+        canary::run_starts(&self.client, async |start| self.make(start).await)
             .await
-            .map_err(|error| Failure::machine("trying what a sandbox can reach", error))
+            .map_err(|error| match error {
+                canary::CanaryError::Client(error) => from_client(doing, error),
+                error => Failure::machine(doing, error),
+            })
     }
 
-    async fn make(&self, id: SandboxId) -> Result<AgentClient, Failure> {
+    async fn make(&self, start: Start) -> Result<AgentClient, ClientError> {
+        let id = SandboxId::new();
+        self.ids().push(id);
         let limits = Limits {
             workspace_bytes: WORKSPACE_BYTES,
             ..Limits::of(ResourceClass::Small)
@@ -88,14 +91,13 @@ impl Pair {
             limits,
             input_limits: InputLimits::default(),
             trust_domain: id.to_string(),
-            start: Start::Fresh,
+            start,
             idle_limit_ms: None,
             hard_deadline_ms: (Utc::now() + LIFE).timestamp_millis(),
             start_limit_ms: START_LIMIT_MS,
             is_unclaimed: false,
         };
-        let made = self.client.create(&wanted).await;
-        let made = made.map_err(|error| from_client("making a throwaway sandbox", error))?;
+        let made = self.client.create(&wanted).await?;
         let identity = Identity {
             key: Arc::clone(&self.key),
             installation: self.installation,
@@ -104,9 +106,14 @@ impl Pair {
         Ok(self.client.agent(identity, made.agent_epoch))
     }
 
+    fn ids(&self) -> std::sync::MutexGuard<'_, Vec<SandboxId>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn take_away(&self) -> Result<(), Failure> {
         let mut first = Ok(());
-        for id in self.ids {
+        let ids = std::mem::take(&mut *self.ids());
+        for id in ids {
             first = first.and(through::end(&self.client, id).await);
         }
         first
@@ -114,7 +121,7 @@ impl Pair {
 }
 
 fn in_words(report: &CanaryReport) -> Vec<String> {
-    let wrong: Vec<_> = report.wrong().map(|(target, _)| &target.id).collect();
+    let wrong: Vec<_> = report.wrong().map(|(_, result)| result).collect();
     let mut lines: Vec<_> = report
         .results
         .iter()
@@ -123,14 +130,18 @@ fn in_words(report: &CanaryReport) -> Vec<String> {
                 Verdict::Blocked => "BLOCKED",
                 Verdict::Open => "OPEN   ",
             };
-            let mark = if wrong.contains(&&target.id) {
+            let mark = if wrong.contains(&result) {
                 "  WRONG"
             } else {
                 ""
             };
+            let start = match result.start {
+                Start::Fresh => "fresh",
+                Start::Template => "template",
+            };
             let millis = result.took_us.div_ceil(1000);
             format!(
-                "{verdict} {}: {} ({millis} ms){mark}",
+                "{verdict} {} ({start}): {} ({millis} ms){mark}",
                 target.id, result.how
             )
         })
