@@ -89,7 +89,11 @@ fn by_step(name: &str, neighbours: &[Vec<(String, f64)>]) -> Result<Vec<Figure>>
         let lengths = neighbours.iter().filter_map(|one| Some(one.get(at)?.1));
         let step = step.replace([' ', '-'], "_");
         let lengths = Samples::new(lengths.collect())?;
-        Ok(Figure::median("G9", &format!("launcher_{name}_{step}_ms"), &lengths))
+        Ok(Figure::median(
+            "G9",
+            &format!("launcher_{name}_{step}_ms"),
+            &lengths,
+        ))
     });
     each.collect()
 }

@@ -96,12 +96,7 @@ async fn through_gateway(stage: &Stage, repeats: Repeats) -> Result<Vec<Figure>>
     figures.extend(pooled.await?);
     // Of the sandboxes and of two gateways that have ended.
     let left = left_behind(&host)?;
-    let left = Figure::new(
-        "G5",
-        "gateway_left_behind_count",
-        left as f64,
-        3 * runs,
-    );
+    let left = Figure::new("G5", "gateway_left_behind_count", left as f64, 3 * runs);
     figures.push(left.at_most(0.0));
     Ok(figures)
 }
@@ -110,7 +105,10 @@ async fn through_gateway(stage: &Stage, repeats: Repeats) -> Result<Vec<Figure>>
 fn left_behind(host: &HostSnapshot) -> Result<usize> {
     let left = host.changes_until(&HostSnapshot::take(&[])?);
     for one in &left {
-        crate::say(&mut std::io::stderr(), &format!("bench: left behind: {one}\n"));
+        crate::say(
+            &mut std::io::stderr(),
+            &format!("bench: left behind: {one}\n"),
+        );
     }
     Ok(left.len())
 }

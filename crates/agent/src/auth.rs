@@ -1,8 +1,10 @@
 //! Who may command: whoever holds a key that the agent was started with. Decided from the
 //! request line and the headers alone, before a byte of the body is read.
 
+use std::time::Instant;
+
 use glovebox_protocol::error::ErrorCode;
-use glovebox_protocol::sign::{HeaderFault, Refusal, SignedHeaders, Verified, names};
+use glovebox_protocol::sign::{HeaderFault, Now, Refusal, SignedHeaders, Verified, names};
 use http_body::Body as _;
 use hyper::Response;
 use hyper::body::Incoming;
@@ -40,10 +42,13 @@ pub(crate) fn authenticate(
         .uri
         .path_and_query()
         .map_or("", |target| target.as_str());
-    let now_ms = (shared.clock)();
+    let now = Now {
+        unix_ms: (shared.clock)(),
+        steady: Instant::now(),
+    };
     claimed
         .verifier
-        .with(|verifier| verifier.verify(parts.method.as_str(), target, length, &headers, now_ms))
+        .with(|verifier| verifier.verify(parts.method.as_str(), target, length, &headers, now))
         .map_err(|refusal| {
             ApiError::unauthorized(match refusal {
                 Refusal::Rejected => ErrorCode::AuthRejected,

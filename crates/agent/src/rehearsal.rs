@@ -2,10 +2,11 @@
 //! code for it is in memory, and the first request that counts does not wait for it.
 
 use std::sync::Weak;
+use std::time::Instant;
 
 use glovebox_protocol::ids::InstallationId;
 use glovebox_protocol::sign::{
-    BodyDigest, Envelope, Epoch, Nonce, SignedHeaders, SigningKey, Verifier,
+    BodyDigest, Envelope, Epoch, Nonce, Now, SignedHeaders, SigningKey, Verifier,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 
@@ -59,5 +60,9 @@ fn check_a_signature() -> Option<()> {
     };
     let keys = vec![key.public()];
     let mut verifier = Verifier::new(installation, "rehearsal".into(), epoch, keys);
-    verifier.verify("GET", "/", 0, &headers, 0).ok().map(drop)
+    let now = Now {
+        unix_ms: 0,
+        steady: Instant::now(),
+    };
+    verifier.verify("GET", "/", 0, &headers, now).ok().map(drop)
 }

@@ -1,10 +1,11 @@
 """What a canary tries inside of a sandbox. Standard library only.
 
-Arguments: `attempt LIMIT_MS TARGETS` tries every target of the JSON list and prints a line of JSON for
-each; `listen NAME` opens an abstract socket, reaches it itself, prints `ready` and answers until it
-is killed.
+Arguments, of the program and of `main`: `attempt LIMIT_MS TARGETS` tries every target of the JSON
+list and prints a line of JSON for each; `listen NAME` opens an abstract socket, reaches it itself,
+prints `ready` and answers until it is killed.
 """
 
+import contextlib
 import errno
 import ipaddress
 import json
@@ -19,10 +20,12 @@ BANNER = b"glovebox canary\n"
 
 
 def answer(listener):
-    while True:
-        stream, _ = listener.accept()
-        with stream:
-            stream.sendall(BANNER)
+    # Until nobody listens any more.
+    with contextlib.suppress(OSError):
+        while True:
+            stream, _ = listener.accept()
+            with stream:
+                stream.sendall(BANNER)
 
 
 def through(stream, where):
@@ -52,8 +55,45 @@ def tcp(reach, limit):
         return reached, f"connecting to {where}: {error}"
 
 
+def nameservers():
+    """Those that the sandbox knows, and the one that is asked where none is named."""
+    known = [("127.0.0.1", 53)]
+    try:
+        with open("/etc/resolv.conf", encoding="utf-8", errors="replace") as file:
+            rows = [row.split() for row in file]
+        known += [(row[1], 53) for row in rows if row[:1] == ["nameserver"] and len(row) > 1]
+    except OSError:
+        pass
+    return known
+
+
+def ask(resolver, name, limit):
+    """A question over UDP. Whatever is answered, somebody was reached."""
+    address, port = resolver
+    where = f"asking {address} port {port} for {name}"
+    number = os.urandom(2)
+    labels = b"".join(bytes([len(part)]) + part.encode() for part in name.split("."))
+    question = number + b"\1\0\0\1\0\0\0\0\0\0" + labels + b"\0\0\1\0\1"
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as stream:
+            stream.settimeout(limit)
+            stream.connect((address, port))
+            stream.send(question)
+            while True:
+                answer = stream.recv(512)
+                if answer[:2] == number and len(answer) > 3:
+                    return True, f"{where} was answered with the code {answer[3] & 15}"
+    except TimeoutError:
+        return False, f"{where}: there was no answer"
+    except OSError as error:
+        return False, f"{where}: {error}"
+
+
 def dns(reach, limit):
-    name = reach["name"]
+    name, given = reach["name"], reach.get("resolver")
+    if given:
+        return ask((given["address"], given["port"]), name, limit)
     found = []
 
     def look_up():
@@ -64,7 +104,15 @@ def dns(reach, limit):
 
     thread = threading.Thread(target=look_up, daemon=True)
     thread.start()
-    thread.join(limit)
+    thread.join(limit / 2)
+    if found and found[0][0]:
+        return found[0]
+    # A resolver that knows of no such name was reached all the same.
+    servers = nameservers()
+    for server in servers:
+        reached, how = ask(server, name, limit / 2 / len(servers))
+        if reached:
+            return reached, how
     return found[0] if found else (False, f"looking up {name}: there was no answer")
 
 
@@ -92,7 +140,77 @@ def own(_reach, limit):
             return unix(path, "a socket of its own", limit)
 
 
-KINDS = {"tcp": tcp, "dns": dns, "abstract_socket": abstract, "own_socket": own}
+# What the kernel puts into every network namespace where it has the modules for it. None leads
+# anywhere until somebody gives it an address, and then there is a route.
+EVERYWHERE = {"lo", "tunl0", "sit0", "gre0", "gretap0", "erspan0", "ip_vti0"}
+EVERYWHERE |= {"ip6tnl0", "ip6gre0", "ip6_vti0"}
+
+
+def listed(name):
+    with open(f"/proc/self/net/{name}", encoding="utf-8", errors="replace") as file:
+        return [row.split() for row in file]
+
+
+def look(what, find):
+    """What cannot be looked at is not shown to be closed."""
+    try:
+        found = sorted(find())
+    except (OSError, IndexError, ValueError) as error:
+        return True, f"{what} cannot be looked at: {error}"
+    return bool(found), f"{what}: {', '.join(found) or 'none'}"
+
+
+def interfaces(_reach, _limit):
+    def find():
+        names = {" ".join(row).partition(":")[0] for row in listed("dev")[2:]}
+        return names - EVERYWHERE
+
+    return look("interfaces beside the loopback", find)
+
+
+def routes(_reach, _limit):
+    def find():
+        four = {f"{row[1]} by {row[0]}" for row in listed("route")[1:] if row[0] != "lo"}
+        # Without version 6 there is no such file.
+        six = listed("ipv6_route") if os.path.exists("/proc/self/net/ipv6_route") else []
+        return four | {f"{row[0]} by {row[9]}" for row in six if row[9] != "lo"}
+
+    return look("routes that lead away", find)
+
+
+def listed_socket(reach, _limit):
+    port = reach["port"]
+
+    def find():
+        tables = [name for name in ("tcp", "tcp6") if os.path.exists(f"/proc/self/net/{name}")]
+        if not tables:
+            raise OSError("there is no such list")
+        rows = [row for name in tables for row in listed(name)[1:]]
+        return {row[1] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")}
+
+    return look(f"sockets that listen at port {port}", find)
+
+
+def network_namespace(reach, _limit):
+    number = reach["number"]
+
+    def find():
+        own = os.stat("/proc/self/ns/net").st_ino
+        return {f"{own}, the gateway's own"} if own == number else set()
+
+    return look("the network namespace is a shared one", find)
+
+
+KINDS = {
+    "tcp": tcp,
+    "dns": dns,
+    "interfaces": interfaces,
+    "routes": routes,
+    "listed_socket": listed_socket,
+    "network_namespace": network_namespace,
+    "abstract_socket": abstract,
+    "own_socket": own,
+}
 
 
 def attempt(limit, targets):
@@ -116,10 +234,15 @@ def listen(name):
         threading.Event().wait()
 
 
-if sys.argv[1] == "attempt":
-    attempt(int(sys.argv[2]) / 1000, json.loads(sys.argv[3]))
-else:
-    listen(sys.argv[2])
-# Threads that still wait for an answer must not hold the end up.
-sys.stdout.flush()
-os._exit(0)
+def main(words):
+    if words[0] == "attempt":
+        attempt(int(words[1]) / 1000, json.loads(words[2]))
+    else:
+        listen(words[1])
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+    # Threads that still wait for an answer must not hold the end up.
+    os._exit(0)

@@ -5,18 +5,21 @@
 //! for each target what came of it, and [`CanaryReport::wrong`] which came out otherwise than they
 //! have to.
 
-mod pair;
+mod starts;
+mod throwaway;
 
-pub use pair::prove;
+pub use throwaway::prove;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::event::EventBody;
 use glovebox_protocol::gateway::{
     CanaryPlan, CanaryReport, CanaryResult, CanaryTarget, Expected, Reach,
 };
 use glovebox_protocol::ids::ExecutionId;
+use glovebox_protocol::kernel::{Execute, StartKernel};
 use glovebox_protocol::process::StartProcess;
 use tokio::time::timeout;
 
@@ -61,13 +64,16 @@ pub enum CanaryError {
     /// The plan has nothing that shows whether the attempts are real ones.
     #[error("the gateway's plan has no positive control")]
     NoControl,
+    /// The kernel that was to be a copy of a template is something else.
+    #[error("the sandbox's kernel is no copy of a template")]
+    NoCopy,
     /// The attempts took too long.
     #[error("the canary's attempts did not end in time")]
     Slow,
 }
 
-/// Lets the sandbox of `subject` try every target of a plan, while that of `other` opens the one
-/// that is between two sandboxes.
+/// Lets a program in the sandbox of `subject` try every target of a plan, while that of `other`
+/// opens the one that is between two sandboxes.
 ///
 /// Both have to be throwaway ones of the kind that people's code gets.
 ///
@@ -77,6 +83,16 @@ pub async fn run(
     plan: &CanaryPlan,
     subject: &AgentClient,
     other: &AgentClient,
+) -> Result<CanaryReport, CanaryError> {
+    run_in(plan, subject, other, Start::Fresh).await
+}
+
+/// The same, in the place that this start is about: a program, or the kernel that is a copy.
+async fn run_in(
+    plan: &CanaryPlan,
+    subject: &AgentClient,
+    other: &AgentClient,
+    start: Start,
 ) -> Result<CanaryReport, CanaryError> {
     let has_control = |target: &CanaryTarget| {
         target.expected == Expected::Open && matches!(target.reach, Reach::OwnSocket)
@@ -93,9 +109,12 @@ pub async fn run(
     let patience = limit.saturating_add(START_PATIENCE);
     let targets = serde_json::to_string(&plan.targets).map_err(ClientError::Answer)?;
     let limit_ms = plan.attempt_limit_ms.to_string();
-    let start = program(&["attempt", &limit_ms, &targets], patience);
+    let words = ["attempt", &limit_ms, &targets];
     let said = async {
-        let mut execution = subject.run(&start).await?;
+        let mut execution = match start {
+            Start::Fresh => subject.run(&program(&words, patience)).await?,
+            Start::Template => in_copy(subject, &words, patience).await?,
+        };
         read(&mut execution, |_| false).await
     };
     let said = timeout(patience, said)
@@ -107,7 +126,35 @@ pub async fn run(
     if now_ms() >= plan.open_until_ms {
         return Err(CanaryError::Late);
     }
-    report(plan, &said)
+    report(plan, &said, start)
+}
+
+/// Has a kernel that is a copy of a template do what a program would.
+async fn in_copy(
+    subject: &AgentClient,
+    words: &[&str],
+    limit: Duration,
+) -> Result<Execution, CanaryError> {
+    let kernel = StartKernel {
+        start_limit_ms: 0,
+        env: BTreeMap::new(),
+    };
+    if subject.start_kernel(&kernel).await?.start != Some(Start::Template) {
+        return Err(CanaryError::NoCopy);
+    }
+    // What is JSON is Python too: a list of texts without characters beyond its first plane.
+    let code = serde_json::to_string(CODE).map_err(ClientError::Answer)?;
+    let words = serde_json::to_string(words).map_err(ClientError::Answer)?;
+    let execute = Execute {
+        execution: ExecutionId::new(),
+        code: format!(
+            "canary = {{'__name__': 'canary'}}\nexec({code}, canary)\ncanary['main']({words})"
+        ),
+        time_limit_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX),
+        output_limit_bytes: MAX_OUTPUT as u64,
+        silent: false,
+    };
+    Ok(subject.execute(&execute).await?)
 }
 
 fn name_of_other(plan: &CanaryPlan) -> Option<&str> {
@@ -172,7 +219,7 @@ async fn read(
 
 /// Brings lines of results into the order of the plan. What is no result is left out, and so
 /// shows by its absence.
-fn report(plan: &CanaryPlan, said: &str) -> Result<CanaryReport, CanaryError> {
+fn report(plan: &CanaryPlan, said: &str, start: Start) -> Result<CanaryReport, CanaryError> {
     let mut found: BTreeMap<String, CanaryResult> = said
         .lines()
         .filter_map(|line| serde_json::from_str::<CanaryResult>(line).ok())
@@ -182,8 +229,9 @@ fn report(plan: &CanaryPlan, said: &str) -> Result<CanaryReport, CanaryError> {
         found
             .remove(&target.id)
             .map(|mut result| {
-                // It came out of a sandbox.
+                // It came out of a sandbox, which does not know what it is.
                 result.how = shown(&result.how);
+                result.start = start;
                 (target.clone(), result)
             })
             .ok_or_else(|| CanaryError::NoResult {

@@ -1,9 +1,11 @@
 //! Who may ask: whoever holds a credential of this gateway. Decided from the request line and the
 //! headers alone, before a byte of the body is read.
 
+use std::time::Instant;
+
 use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::sign::{
-    HeaderFault, KeyId, Refusal, SignedHeaders, Verified, WARN_MS, gateway_names,
+    HeaderFault, KeyId, Now, Refusal, SignedHeaders, Verified, WARN_MS, gateway_names,
 };
 use http_body::Body as _;
 use hyper::Response;
@@ -43,10 +45,13 @@ pub(crate) fn authenticate(
     let length = body.size_hint().exact().unwrap_or(u64::MAX);
     let target = parts.uri.path_and_query();
     let target = target.map_or("", |target| target.as_str());
-    let now_ms = shared.now_ms();
+    let now = Now {
+        unix_ms: shared.now_ms(),
+        steady: Instant::now(),
+    };
     let method = parts.method.as_str();
     let verified = shared
-        .verifier(|verifier| verifier.verify(method, target, length, &headers, now_ms))
+        .verifier(|verifier| verifier.verify(method, target, length, &headers, now))
         .map_err(|refusal| match refusal {
             Refusal::Rejected => ApiError::unauthorized(ErrorCode::AuthRejected),
             Refusal::ClockSkew { off_ms } => ApiError::clock_skew(off_ms),
@@ -61,19 +66,24 @@ pub(crate) fn authenticate(
 /// What a sender says of itself beside its signature, so that a mistake in setting things up is
 /// told by its name. Nothing is believed for it.
 fn check_words(shared: &Shared, parts: &Parts) -> Result<(), ApiError> {
-    let mut protocols = parts.headers.get_all(gateway_names::PROTOCOL).into_iter();
+    // The same thing twice can be read in two ways as soon as the two differ.
+    for name in [gateway_names::PROTOCOL, gateway_names::INSTALLATION] {
+        if parts.headers.get_all(name).into_iter().nth(1).is_some() {
+            return Err(ApiError::invalid(format!(
+                "the header `{name}` is given more than once"
+            )));
+        }
+    }
+    let protocol = parts.headers.get(gateway_names::PROTOCOL);
     let ours = glovebox_protocol::PROTOCOL_VERSION.to_string();
-    if let Some(other) = protocols.find(|value| value.as_bytes() != ours.as_bytes()) {
+    if let Some(other) = protocol.filter(|value| value.as_bytes() != ours.as_bytes()) {
         let number = other.to_str().ok().filter(|text| text.len() <= 10);
         let number = number.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
         return Err(ApiError::protocol_mismatch(number.unwrap_or("no number")));
     }
-    let mut installations = parts
-        .headers
-        .get_all(gateway_names::INSTALLATION)
-        .into_iter();
+    let installation = parts.headers.get(gateway_names::INSTALLATION);
     let ours = shared.rules.installation.to_string();
-    if installations.any(|value| value.as_bytes() != ours.as_bytes()) {
+    if installation.is_some_and(|value| value.as_bytes() != ours.as_bytes()) {
         return Err(ApiError::wrong_installation());
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Bodies of requests, tied to what their signature promised.
 
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use crate::error::ApiError;
+use crate::state::lock;
 
 /// Most bytes of a document that the gateway itself reads.
 pub(crate) const MAX_JSON: u64 = 64 * 1024;
@@ -87,6 +88,34 @@ pub(crate) struct SignedBody {
     /// When patience with the next part ends.
     deadline: Pin<Box<Sleep>>,
     fault: Fault,
+    progress: Progress,
+}
+
+/// When a body was last moved on, for whoever waits for what comes of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Progress(Arc<Mutex<Instant>>);
+
+impl Progress {
+    /// From now on.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+
+    /// A part has gone.
+    pub(crate) fn moved(&self) {
+        *lock(&self.0) = Instant::now();
+    }
+
+    /// Returns when nothing has moved for so long.
+    pub(crate) async fn until_still_for(&self, long: Duration) {
+        loop {
+            let end = *lock(&self.0) + long;
+            if Instant::now() >= end {
+                return;
+            }
+            sleep_until(end).await;
+        }
+    }
 }
 
 /// What was wrong with a body, for whoever has passed it on.
@@ -112,12 +141,18 @@ impl SignedBody {
             left: verified.content_length,
             deadline: Box::pin(sleep_until(Instant::now() + PATIENCE)),
             fault: Fault::default(),
+            progress: Progress::new(),
         })
     }
 
     /// Where it will stand what was wrong with it.
     pub(crate) fn fault(&self) -> Fault {
         self.fault.clone()
+    }
+
+    /// Where it will stand when a part of it was last given out.
+    pub(crate) fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// Reads what is left of it. Says whether the connection can be used on.
@@ -138,6 +173,7 @@ impl SignedBody {
             return Err(BodyFault::Mismatch);
         }
         self.deadline.as_mut().reset(Instant::now() + PATIENCE);
+        self.progress.moved();
         Ok(())
     }
 
@@ -201,5 +237,25 @@ pub(crate) async fn discard(incoming: &mut Incoming) -> bool {
             Ok(Some(Ok(_))) => {}
             Ok(Some(Err(_))) | Err(_) => return false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_begins_anew_with_every_part() {
+        let began = Instant::now();
+        let long = Duration::from_secs(100);
+        let progress = Progress::new();
+        let parts = async {
+            for second in [60, 120, 180] {
+                sleep_until(began + Duration::from_secs(second)).await;
+                progress.moved();
+            }
+        };
+        tokio::join!(progress.until_still_for(long), parts);
+        assert_eq!(began.elapsed(), Duration::from_secs(280));
     }
 }

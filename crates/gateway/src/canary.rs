@@ -5,6 +5,7 @@
 //! itself: what a sandbox then does not get through to, it is kept from. It sends nothing beyond
 //! its host.
 
+mod look;
 mod open;
 mod targets;
 

@@ -32,6 +32,7 @@ mod state;
 mod strangers;
 mod table;
 mod tls;
+mod unborn;
 
 pub use glovebox_client::Fingerprint;
 pub use images::{AllowedImages, InvalidImage};

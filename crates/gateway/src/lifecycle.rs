@@ -16,7 +16,7 @@ use crate::error::{ApiError, chain};
 use crate::relay::{self, Pool};
 use crate::request;
 use crate::state::Shared;
-use crate::table::{Entry, Making, Phase};
+use crate::table::{Entry, Making, Phase, There};
 
 /// Most sandboxes in one answer.
 const PAGE: usize = 1000;
@@ -57,7 +57,13 @@ pub(crate) async fn create(
     let inserted = shared.table.insert(
         id,
         entry,
-        |other| compare(id, &asked, other),
+        |there| match there {
+            There::Entry(other) => compare(id, &asked, other),
+            There::Unborn => {
+                let reason = "it was deleted before it was made";
+                Other::Refused(ApiError::gone(id, reason, shared.now_ms()))
+            }
+        },
         |taken| budget::room(&shared.rules, taken, measured, reserve_bytes).map_err(Other::Refused),
     );
     let mut making = match inserted {
@@ -196,10 +202,11 @@ pub(crate) fn list(shared: &Shared, after: Option<SandboxId>) -> Result<SandboxL
     Ok(SandboxList { items, next_cursor })
 }
 
-/// Ends a sandbox and everything in it. May be repeated.
+/// Ends a sandbox and everything in it. May be repeated, and may come before the create of the same
+/// id: once both are answered, nothing is left.
 pub(crate) async fn delete(shared: &Arc<Shared>, id: SandboxId) -> Result<SandboxView, ApiError> {
     loop {
-        let phase = shared.table.with(id, |entry| entry.phase.clone());
+        let phase = shared.table.phase_to_end(id);
         match phase.ok_or_else(|| ApiError::no_sandbox(id))? {
             Phase::Ended { .. } => return view(shared, id),
             Phase::Starting(mut making) => {

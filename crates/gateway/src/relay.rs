@@ -22,7 +22,7 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Request, Response};
 
-use crate::body::{Fault, SignedBody};
+use crate::body::{Fault, Progress, SignedBody};
 use crate::error::{ApiError, chain};
 use crate::reply::{Reply, ReplyBody};
 use crate::state::Shared;
@@ -36,6 +36,11 @@ use request::AgentRequest;
 const ASK_EVERY: Duration = Duration::from_millis(50);
 const ASK_TIMES: u32 = 20;
 
+/// How long an agent may take to begin an answer, from the last byte of the request that it has
+/// taken. Nothing that an agent is asked for takes nearly as long: most answers begin at once, and a
+/// kernel has 90 seconds to start where nobody asks for more.
+const HEAD_PATIENCE: Duration = Duration::from_secs(15 * 60);
+
 /// Passes a request on to the agent of a sandbox. `target` is the agent's own path with its query.
 pub(crate) async fn relay(
     shared: &Arc<Shared>,
@@ -47,7 +52,10 @@ pub(crate) async fn relay(
     let Some(body) = body.take() else {
         return Err(ApiError::invalid("the body was read already"));
     };
-    let fault = body.fault();
+    let mark = Mark {
+        fault: body.fault(),
+        progress: body.progress(),
+    };
     let mut request = Request::builder()
         .method(parts.method.clone())
         .uri(target)
@@ -58,7 +66,13 @@ pub(crate) async fn relay(
     request
         .headers_mut()
         .insert(HOST, HeaderValue::from_static("agent"));
-    send(shared, id, pool, request, &fault).await
+    send(shared, id, pool, request, &mark).await
+}
+
+/// What is known of a body that is on its way.
+struct Mark {
+    fault: Fault,
+    progress: Progress,
 }
 
 /// Sends a request. One that a kept connection did not even begin to send goes out on a new one.
@@ -67,7 +81,7 @@ async fn send(
     id: SandboxId,
     pool: Arc<Pool>,
     mut request: Request<AgentRequest>,
-    fault: &Fault,
+    mark: &Mark,
 ) -> Reply {
     loop {
         let kept = pool.take();
@@ -76,12 +90,20 @@ async fn send(
             Some(channel) => channel,
             None => connect(shared, id).await?,
         };
-        match channel.send(request).await {
+        let sent = tokio::select! {
+            sent = channel.send(request) => sent,
+            () = mark.progress.until_still_for(HEAD_PATIENCE) => {
+                return Err(ApiError::unavailable(format!(
+                    "the agent of the sandbox {id} does not answer"
+                )));
+            }
+        };
+        match sent {
             Ok(response) => return answer(response, channel, pool).await,
             Err(mut failed) => match failed.take_message() {
                 Some(unsent) if is_kept => request = unsent,
                 _ => {
-                    return Err(match fault.get() {
+                    return Err(match mark.fault.get() {
                         Some(fault) => fault.into(),
                         None => lost(shared, id, &failed.into_error()).await,
                     });

@@ -11,6 +11,10 @@ use crate::state::Shared;
 /// Longest time for making a sandbox, in milliseconds.
 const MAX_START_LIMIT_MS: u64 = 600_000;
 
+/// How far ahead the end of a sandbox may be, in milliseconds: seven days. Nothing is kept for ever
+/// because somebody forgot it.
+const MAX_LIFE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+
 /// Longest trust domain, in bytes.
 const MAX_TRUST_DOMAIN: usize = 256;
 
@@ -26,8 +30,14 @@ pub(crate) fn check(shared: &Shared, asked: &CreateSandbox) -> Result<ValidatedS
             asked.start_limit_ms
         )));
     }
-    if asked.hard_deadline_ms <= shared.now_ms() {
+    let life_ms = asked.hard_deadline_ms.saturating_sub(shared.now_ms());
+    if life_ms <= 0 {
         return Err(ApiError::invalid("`hard_deadline_ms` is in the past"));
+    }
+    if life_ms > MAX_LIFE_MS {
+        return Err(ApiError::invalid(
+            "`hard_deadline_ms` is more than seven days ahead",
+        ));
     }
     if asked.trust_domain.len() > MAX_TRUST_DOMAIN {
         return Err(ApiError::invalid(format!(

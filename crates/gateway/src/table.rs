@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use glovebox_protocol::gateway::{CreateSandbox, SandboxState, SandboxView};
 use glovebox_protocol::ids::SandboxId;
@@ -16,6 +17,7 @@ use tokio::sync::{Notify, watch};
 use crate::error::ApiError;
 use crate::relay::Pool;
 use crate::state::lock;
+use crate::unborn::Unborn;
 
 /// How long an ended sandbox is remembered, in milliseconds.
 const MEMORY_MS: i64 = 2 * 60 * 60 * 1000;
@@ -25,7 +27,21 @@ const MAX_ENDED: usize = 10_000;
 
 /// Every sandbox by its id.
 #[derive(Default)]
-pub(crate) struct Table(Mutex<BTreeMap<SandboxId, Entry>>);
+pub(crate) struct Table(Mutex<Content>);
+
+#[derive(Default)]
+struct Content {
+    entries: BTreeMap<SandboxId, Entry>,
+    unborn: Unborn,
+}
+
+/// What stands where an entry was to be put.
+pub(crate) enum There<'a> {
+    /// Another one, or the same.
+    Entry(&'a Entry),
+    /// The id was deleted while there was nothing of it.
+    Unborn,
+}
 
 /// One sandbox.
 pub(crate) struct Entry {
@@ -94,7 +110,17 @@ impl Entry {
 impl Table {
     /// Does something with one entry, if there is one.
     pub(crate) fn with<T>(&self, id: SandboxId, work: impl FnOnce(&mut Entry) -> T) -> Option<T> {
-        lock(&self.0).get_mut(&id).map(work)
+        lock(&self.0).entries.get_mut(&id).map(work)
+    }
+
+    /// How far one is. Of an id of which there is nothing it is remembered that it was deleted.
+    pub(crate) fn phase_to_end(&self, id: SandboxId) -> Option<Phase> {
+        let mut content = lock(&self.0);
+        let phase = content.entries.get(&id).map(|entry| entry.phase.clone());
+        if phase.is_none() {
+            content.unborn.add(id, Instant::now());
+        }
+        phase
     }
 
     /// Puts an entry in the place of none, unless `room` has something against it. An entry that
@@ -103,14 +129,17 @@ impl Table {
         &self,
         id: SandboxId,
         entry: Entry,
-        there: impl FnOnce(&Entry) -> T,
+        there: impl FnOnce(There<'_>) -> T,
         room: impl FnOnce(Taken) -> Result<(), T>,
     ) -> Result<(), T> {
-        let mut entries = lock(&self.0);
+        let Content { entries, unborn } = &mut *lock(&self.0);
         if let Some(other) = entries.get(&id) {
-            return Err(there(other));
+            return Err(there(There::Entry(other)));
         }
-        room(taken(&entries))?;
+        if unborn.holds(id, Instant::now()) {
+            return Err(there(There::Unborn));
+        }
+        room(taken(entries))?;
         entries.insert(id, entry);
         Ok(())
     }
@@ -140,12 +169,12 @@ impl Table {
     }
 
     pub(crate) fn forget(&self, id: SandboxId) {
-        lock(&self.0).remove(&id);
+        lock(&self.0).entries.remove(&id);
     }
 
     /// Forgets sandboxes that ended long ago, and the oldest where there are too many.
     pub(crate) fn forget_old(&self, now_ms: i64) {
-        let mut entries = lock(&self.0);
+        let entries = &mut lock(&self.0).entries;
         let mut ended: Vec<_> = entries
             .iter()
             .filter_map(|(id, entry)| match entry.phase {
@@ -163,7 +192,7 @@ impl Table {
     }
 
     pub(crate) fn taken(&self) -> Taken {
-        taken(&lock(&self.0))
+        taken(&lock(&self.0).entries)
     }
 
     /// Looks at those after `after`, in order, at most `limit`.
@@ -174,7 +203,7 @@ impl Table {
         look: impl Fn(SandboxId, &Entry) -> T,
     ) -> Vec<T> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let entries = lock(&self.0);
+        let entries = &lock(&self.0).entries;
         let range = entries.range((from, Bound::Unbounded));
         range
             .take(limit)

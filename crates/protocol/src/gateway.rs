@@ -9,7 +9,9 @@ mod check;
 mod info;
 mod sandbox;
 
-pub use canary::{CanaryPlan, CanaryReport, CanaryResult, CanaryTarget, Expected, Reach, Verdict};
+pub use canary::{
+    CanaryPlan, CanaryReport, CanaryResult, CanaryTarget, Expected, Reach, Resolver, Verdict,
+};
 pub use check::{Check, CheckStatus, Preflight};
 pub use info::{Budget, CredentialInfo, ImageInfo, Info};
 pub use sandbox::{CreateSandbox, SandboxList, SandboxState, SandboxView};

@@ -14,7 +14,7 @@ pub use canonical::{BodyDigest, Envelope};
 pub use credential::{Credential, Credentials, InvalidCredential};
 pub use headers::{HeaderFault, Signature, SignedHeaders, gateway_names, names};
 pub use keys::{InvalidKey, InvalidSigningKey, KeyId, PublicKey, SigningKey};
-pub use verify::{Refusal, Signers, Verified, Verifier, WARN_MS, WINDOW_MS};
+pub use verify::{Now, Refusal, Signers, Verified, Verifier, WARN_MS, WINDOW_MS};
 
 use std::fmt;
 use std::str::FromStr;

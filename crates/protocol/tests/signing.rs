@@ -2,14 +2,24 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use std::time::{Duration, Instant};
+
 use glovebox_protocol::ids::InstallationId;
 use glovebox_protocol::sign::{
-    BodyDigest, Credential, Credentials, Envelope, Epoch, HeaderFault, Nonce, Refusal,
+    BodyDigest, Credential, Credentials, Envelope, Epoch, HeaderFault, Nonce, Now, Refusal,
     SignedHeaders, SigningKey, Verifier, WINDOW_MS, names,
 };
 use proptest::prelude::*;
 
 const NOW: i64 = 1_800_000_000_000;
+
+/// A receiver that has just been started, at a time of its clock.
+fn at(unix_ms: i64) -> Now {
+    Now {
+        unix_ms,
+        steady: Instant::now(),
+    }
+}
 const PATH: &str = "/v1/files/a.csv?x=1";
 
 struct Sender {
@@ -72,9 +82,9 @@ fn a_request_is_good_once() {
     let sender = Sender::new();
     let mut receiver = sender.receiver("box");
     let headers = sender.sign("box", "PUT", PATH, b"body", NOW);
-    assert!(receiver.verify("PUT", PATH, 4, &headers, NOW).is_ok());
+    assert!(receiver.verify("PUT", PATH, 4, &headers, at(NOW)).is_ok());
     assert_eq!(
-        receiver.verify("PUT", PATH, 4, &headers, NOW),
+        receiver.verify("PUT", PATH, 4, &headers, at(NOW)),
         Err(Refusal::Replayed)
     );
 }
@@ -87,7 +97,7 @@ fn every_signed_part_is_bound() {
         |audience: &str, method: &str, path: &str, length: u64, headers: &SignedHeaders| {
             sender
                 .receiver(audience)
-                .verify(method, path, length, headers, NOW)
+                .verify(method, path, length, headers, at(NOW))
         };
     for (audience, method, path, length) in [
         ("another box", "PUT", PATH, 4),
@@ -133,7 +143,7 @@ fn another_installations_request_is_refused() {
         vec![sender.key.public()],
     );
     assert_eq!(
-        receiver.verify("GET", "/v1/list", 0, &headers, NOW),
+        receiver.verify("GET", "/v1/list", 0, &headers, at(NOW)),
         Err(Refusal::Rejected)
     );
 }
@@ -154,7 +164,7 @@ fn the_window_is_exactly_a_minute_either_way() {
         let headers = sender.sign("box", "GET", "/v1/list", b"", NOW + off);
         let verdict = sender
             .receiver("box")
-            .verify("GET", "/v1/list", 0, &headers, NOW);
+            .verify("GET", "/v1/list", 0, &headers, at(NOW));
         assert_eq!(verdict.is_ok(), accepted, "{off} ms off: {verdict:?}");
         if !accepted {
             assert_eq!(verdict, Err(Refusal::ClockSkew { off_ms: off }));
@@ -162,24 +172,57 @@ fn the_window_is_exactly_a_minute_either_way() {
     }
 }
 
+/// A receiver's clocks some milliseconds after `began`: the one that can be set, which says what
+/// somebody has set it to, and the other.
+fn after(began: Instant, set_ms: i64, steady_ms: i64) -> Now {
+    Now {
+        unix_ms: NOW + set_ms,
+        steady: began + Duration::from_millis(steady_ms.unsigned_abs()),
+    }
+}
+
 #[test]
 fn a_nonce_is_remembered_for_as_long_as_its_request_is_valid() {
     let sender = Sender::new();
     let mut receiver = sender.receiver("box");
+    let began = Instant::now();
     let early = sender.sign("box", "GET", "/v1/list", b"", NOW + WINDOW_MS);
-    assert!(receiver.verify("GET", "/v1/list", 0, &early, NOW).is_ok());
+    let now = after(began, 0, 0);
+    assert!(receiver.verify("GET", "/v1/list", 0, &early, now).is_ok());
     for later in [0, WINDOW_MS, 2 * WINDOW_MS] {
         // A stream of other requests makes the receiver forget what it may forget.
         let other = sender.sign("box", "GET", "/v1/list", b"", NOW + later);
-        assert!(
-            receiver
-                .verify("GET", "/v1/list", 0, &other, NOW + later)
-                .is_ok()
-        );
+        let now = after(began, later, later);
+        assert!(receiver.verify("GET", "/v1/list", 0, &other, now).is_ok());
         assert_eq!(
-            receiver.verify("GET", "/v1/list", 0, &early, NOW + later),
+            receiver.verify("GET", "/v1/list", 0, &early, now),
             Err(Refusal::Replayed),
             "{later} ms later"
+        );
+    }
+}
+
+#[test]
+fn a_nonce_is_remembered_though_a_clock_is_set() {
+    for leap_ms in [3_600_000, -3_600_000] {
+        let sender = Sender::new();
+        let mut receiver = sender.receiver("box");
+        let began = Instant::now();
+        let first = sender.sign("box", "GET", "/v1/list", b"", NOW);
+        let now = after(began, 0, 0);
+        assert!(receiver.verify("GET", "/v1/list", 0, &first, now).is_ok());
+        // Requests of whoever goes by the same clock make the receiver forget what it may forget:
+        // a moment after a leap forwards, and an hour after one back.
+        let later = if leap_ms > 0 { 1_000 } else { -leap_ms };
+        for (set_ms, steady_ms) in [(leap_ms, 1_000), (leap_ms + later, later)] {
+            let other = sender.sign("box", "GET", "/v1/list", b"", NOW + set_ms);
+            let now = after(began, set_ms, steady_ms);
+            assert!(receiver.verify("GET", "/v1/list", 0, &other, now).is_ok());
+        }
+        assert_eq!(
+            receiver.verify("GET", "/v1/list", 0, &first, after(began, 0, later)),
+            Err(Refusal::Replayed),
+            "{leap_ms} ms"
         );
     }
 }
@@ -200,7 +243,11 @@ fn both_keys_of_a_rotation_are_obeyed() {
     );
     for sender in [&old, &new] {
         let headers = sender.sign("box", "GET", "/v1/list", b"", NOW);
-        assert!(receiver.verify("GET", "/v1/list", 0, &headers, NOW).is_ok());
+        assert!(
+            receiver
+                .verify("GET", "/v1/list", 0, &headers, at(NOW))
+                .is_ok()
+        );
     }
 }
 
@@ -304,11 +351,15 @@ fn forged_requests_have_no_effect() {
     for _ in 0..1_000 {
         forged.signature = forger.sign("box", "GET", "/v1/list", b"", NOW).signature;
         assert_eq!(
-            receiver.verify("GET", "/v1/list", 0, &forged, NOW),
+            receiver.verify("GET", "/v1/list", 0, &forged, at(NOW)),
             Err(Refusal::Rejected)
         );
     }
-    assert!(receiver.verify("GET", "/v1/list", 0, &genuine, NOW).is_ok());
+    assert!(
+        receiver
+            .verify("GET", "/v1/list", 0, &genuine, at(NOW))
+            .is_ok()
+    );
 }
 
 #[test]
@@ -358,7 +409,7 @@ fn a_gateway_believes_both_credentials_of_a_rotation_and_no_other() {
             signature: credential.sign(&envelope),
         };
         alter(&mut headers);
-        verifier.verify("GET", PATH, 0, &headers, NOW)
+        verifier.verify("GET", PATH, 0, &headers, at(NOW))
     };
     assert!(verify(&new, &|_| {}).is_ok());
     assert!(verify(&old, &|_| {}).is_ok());

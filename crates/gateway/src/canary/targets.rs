@@ -3,11 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use glovebox_protocol::gateway::{CanaryTarget, Expected, Reach};
+use glovebox_protocol::gateway::{CanaryTarget, Expected, Reach, Resolver};
 use glovebox_protocol::ids::ExecutionId;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UdpSocket, UnixStream};
 use tokio::time::timeout;
 
+use super::look;
 use super::open::Opened;
 use crate::config::Listen;
 use crate::state::Shared;
@@ -30,6 +31,7 @@ pub(super) async fn all(
         let address = concrete(address, opened);
         targets.push(tcp("gateway", address, Some(answers(address).await)));
     }
+    targets.extend(around(opened));
     for (number, (address, _)) in opened.tcp.iter().enumerate() {
         let id = match (address.ip().is_loopback(), address.is_ipv4()) {
             (true, true) => "host_loopback_v4".into(),
@@ -47,15 +49,62 @@ pub(super) async fn all(
         .unwrap_or(IpAddr::from([127, 0, 0, 1]));
     let ssh = SocketAddr::new(ssh, 22);
     targets.push(tcp("host_gateway_ssh", ssh, Some(answers(ssh).await)));
-    targets.push(CanaryTarget {
-        id: "host_abstract_socket".into(),
-        reach: Reach::AbstractSocket {
-            name: opened.abstract_name.clone(),
-        },
-        expected: Expected::Blocked,
-        answers_gateway: Some(true),
-    });
+    for (number, (address, socket)) in opened.udp.iter().enumerate() {
+        let id = if number == 0 {
+            "host_resolver".into()
+        } else {
+            format!("host_resolver_{number}")
+        };
+        targets.push(blocked(
+            &id,
+            Reach::Dns {
+                name: "canary.glovebox.invalid".into(),
+                resolver: Some(Resolver {
+                    address: address.ip().to_string(),
+                    port: address.port(),
+                }),
+            },
+            Some(hears(socket, *address).await),
+        ));
+    }
+    let name = opened.abstract_name.clone();
+    let is_there = UnixStream::connect(format!("\0{name}")).await.is_ok();
+    let reach = Reach::AbstractSocket { name };
+    targets.push(blocked("host_abstract_socket", reach, Some(is_there)));
     targets
+}
+
+/// What shows the network namespace itself, whatever becomes of connections: a sandbox that cannot
+/// make a socket looks the same with and without one of its own. The gateway looks around in the
+/// same way, in its own.
+fn around(opened: &Opened) -> Vec<CanaryTarget> {
+    let mut targets = vec![
+        blocked("network_interfaces", Reach::Interfaces, look::interfaces()),
+        blocked("network_routes", Reach::Routes, look::routes()),
+    ];
+    if let Some((address, _)) = opened.tcp.first() {
+        let port = address.port();
+        let is_listed = look::lists(port);
+        targets.push(blocked(
+            "network_sockets",
+            Reach::ListedSocket { port },
+            is_listed,
+        ));
+    }
+    if let Some(number) = look::namespace() {
+        let reach = Reach::NetworkNamespace { number };
+        targets.push(blocked("network_namespace", reach, None));
+    }
+    targets
+}
+
+fn blocked(id: &str, reach: Reach, answers_gateway: Option<bool>) -> CanaryTarget {
+    CanaryTarget {
+        id: id.into(),
+        reach,
+        expected: Expected::Blocked,
+        answers_gateway,
+    }
 }
 
 /// Shows that attempts are real ones: a sandbox can reach itself.
@@ -106,26 +155,21 @@ fn outside() -> Vec<CanaryTarget> {
         ("dns_outside", "example.com"),
         ("dns_metadata", "metadata.google.internal"),
     ] {
-        targets.push(CanaryTarget {
-            id: id.into(),
-            reach: Reach::Dns { name: name.into() },
-            expected: Expected::Blocked,
-            answers_gateway: None,
-        });
+        let reach = Reach::Dns {
+            name: name.into(),
+            resolver: None,
+        };
+        targets.push(blocked(id, reach, None));
     }
     targets
 }
 
 fn tcp(id: &str, address: SocketAddr, answers_gateway: Option<bool>) -> CanaryTarget {
-    CanaryTarget {
-        id: id.into(),
-        reach: Reach::Tcp {
-            address: address.ip().to_string(),
-            port: address.port(),
-        },
-        expected: Expected::Blocked,
-        answers_gateway,
-    }
+    let reach = Reach::Tcp {
+        address: address.ip().to_string(),
+        port: address.port(),
+    };
+    blocked(id, reach, answers_gateway)
 }
 
 /// An address that can be tried, where the gateway listens at all of them.
@@ -144,4 +188,16 @@ async fn answers(address: SocketAddr) -> bool {
         timeout(PATIENCE, TcpStream::connect(address)).await,
         Ok(Ok(_))
     )
+}
+
+/// Whether what is sent to this address comes out at the socket.
+async fn hears(socket: &UdpSocket, address: SocketAddr) -> bool {
+    let sent = async {
+        let sender = UdpSocket::bind((address.ip(), 0)).await?;
+        sender.send_to(b"heard", address).await?;
+        let mut heard = [0; 8];
+        let (length, _) = socket.recv_from(&mut heard).await?;
+        Ok::<_, std::io::Error>(&heard[..length] == b"heard")
+    };
+    matches!(timeout(PATIENCE, sent).await, Ok(Ok(true)))
 }

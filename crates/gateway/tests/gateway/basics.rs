@@ -160,8 +160,9 @@ async fn what_cannot_be_made_is_refused_by_name_and_nothing_is_made() {
         rig.create(&mut wire, &other).await.code(),
         "capability_missing"
     );
-    let changes: [fn(&mut CreateSandbox); 6] = [
+    let changes: [fn(&mut CreateSandbox); 7] = [
         |asked| asked.hard_deadline_ms = 1,
+        |asked| asked.hard_deadline_ms += 7 * 24 * 3_600_000,
         |asked| asked.start_limit_ms = 0,
         |asked| asked.start_limit_ms = u64::MAX,
         |asked| asked.trust_domain = String::new(),

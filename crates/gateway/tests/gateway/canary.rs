@@ -54,8 +54,8 @@ fn is_of_this_machine(reach: &Reach, rig: &Rig) -> bool {
                 || address == rig.address.ip()
                 || own.iter().any(|one| one.address == address)
         }
-        Reach::Dns { .. } => false,
-        Reach::AbstractSocket { .. } | Reach::OwnSocket => true,
+        Reach::Dns { resolver, .. } => resolver.is_some(),
+        _ => true,
     }
 }
 
@@ -78,6 +78,11 @@ async fn the_plan_holds_every_kind_of_target_and_what_the_gateway_opened_answers
         "host_loopback_v4",
         "host_gateway_ssh",
         "host_abstract_socket",
+        "host_resolver",
+        "network_interfaces",
+        "network_routes",
+        "network_sockets",
+        "network_namespace",
     ] {
         let found = plan.targets.iter().filter(|target| target.id == id).count();
         assert_eq!(found, 1, "{id}");
@@ -89,6 +94,7 @@ async fn the_plan_holds_every_kind_of_target_and_what_the_gateway_opened_answers
         };
         assert_eq!(target.expected, expected, "{target:?}");
         let is_ours = target.id == "gateway"
+            || target.id.starts_with("network_") && target.id != "network_namespace"
             || target.id.starts_with("host_") && target.id != "host_gateway_ssh";
         if is_ours {
             assert_eq!(target.answers_gateway, Some(true), "{target:?}");
@@ -118,7 +124,51 @@ async fn the_canary_turns_red_where_there_are_holes() {
         let is_wrong = target.id != "positive_control";
         assert_eq!(wrong.contains(&&*target.id), is_wrong, "{target:?}");
     }
-    assert!(wrong.contains(&"other_sandbox") && wrong.contains(&"host_loopback_v4"));
+    for id in [
+        "other_sandbox",
+        "host_loopback_v4",
+        "host_resolver",
+        "network_interfaces",
+        "network_routes",
+        "network_sockets",
+        "network_namespace",
+    ] {
+        assert!(wrong.contains(&id), "{id}");
+    }
+}
+
+/// Those that are asked of whoever knows names: where a name is known, and where somebody answers
+/// that it is not.
+#[tokio::test]
+async fn a_name_that_is_known_and_a_resolver_that_answers_turn_the_canary_red() {
+    let rig = Rig::over(without_walls(), |_| ()).await;
+    let mut wire = rig.wire().await;
+    let mut plan = plan(&rig, &mut wire).await;
+    plan.targets.retain(|target| {
+        matches!(
+            &*target.id,
+            "positive_control" | "dns_outside" | "host_resolver"
+        )
+    });
+    for target in &mut plan.targets {
+        if let Reach::Dns {
+            name,
+            resolver: None,
+        } = &mut target.reach
+        {
+            // Every machine knows itself, without asking anybody.
+            *name = "localhost".into();
+        }
+    }
+    let subject = client(&rig, rig.make(&mut wire).await.0);
+    let report = canary::run(&plan, &subject, &subject).await.unwrap();
+    let wrong: Vec<_> = report.wrong().map(|(target, _)| &*target.id).collect();
+    assert_eq!(wrong, ["dns_outside", "host_resolver"], "{report:#?}");
+    let (_, asked) = &report.results[2];
+    assert!(
+        asked.how.contains("was answered with the code 3"),
+        "{asked:?}"
+    );
 }
 
 #[tokio::test]

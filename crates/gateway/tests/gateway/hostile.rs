@@ -92,6 +92,28 @@ async fn what_is_too_large_is_refused_and_others_are_served() {
     is_served(&rig, &mut rig.wire().await).await;
 }
 
+/// What no request could be made of is refused before the gateway sees it, as the reference says.
+#[tokio::test]
+async fn what_the_http_layer_refuses_has_neither_body_nor_gateway() {
+    let rig = Rig::start().await;
+    let long = "a".repeat(200_000);
+    let many: String = (0..500).map(|number| format!("x{number}: a\r\n")).collect();
+    for (bytes, status) in [
+        ("no request\r\n\r\n".into(), "400"),
+        (format!("GET /healthz HTTP/1.1\r\n{many}\r\n"), "431"),
+        (format!("GET /healthz HTTP/1.1\r\nx: {long}\r\n\r\n"), "431"),
+    ] {
+        let answer = say(&rig, bytes.as_bytes()).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status}")),
+            "{answer}"
+        );
+        assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+        assert!(!answer.contains("x-glovebox-gateway"), "{answer}");
+        assert!(answer.contains("connection: close"), "{answer}");
+    }
+}
+
 #[tokio::test]
 async fn a_thousand_idle_connections_and_slow_ones_keep_nobody_out() {
     // Both ends of each are in this process.

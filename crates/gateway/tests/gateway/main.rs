@@ -10,6 +10,7 @@ mod hostile;
 mod lies;
 mod limits;
 mod program;
+mod races;
 mod relay;
 mod rig;
 mod sealed;

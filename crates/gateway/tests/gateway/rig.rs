@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::wire::{Answer, Pairs, Sender, Wire};
+use glovebox_client::{Fingerprint, GatewayAddress, GatewayClient, GatewayIdentity, Trust};
 use glovebox_gateway::config::{Listen, Transport};
 use glovebox_gateway::{
     Gateway, Journal, Listener, NewIdentity, Place, Rules, Surroundings, TlsIdentity,
@@ -135,6 +136,20 @@ impl Rig {
             .connect(name, stream)
             .await
             .unwrap()
+    }
+
+    /// A client as a server has one.
+    pub(crate) fn client(&self) -> GatewayClient {
+        let address = GatewayAddress::Https {
+            host: self.address.ip().to_string(),
+            port: self.address.port(),
+            trust: Trust::pinned(Fingerprint::of(&self.certificate)),
+        };
+        let identity = GatewayIdentity {
+            credential: self.credential.clone(),
+            installation: Some(self.rules.installation),
+        };
+        GatewayClient::new(identity, address)
     }
 
     pub(crate) async fn wire(&self) -> Wire {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_client::canary;
-use glovebox_protocol::gateway::{CheckStatus, Preflight, Verdict};
+use glovebox_protocol::agent_config::Start;
+use glovebox_protocol::gateway::{CanaryResult, CheckStatus, Preflight, Verdict};
 use glovebox_protocol::ids::InstallationId;
 use glovebox_protocol::process::StartProcess;
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
 use glovebox_runtime_embedded::{Afterwards, CHECKS, EmbeddedRuntime, Options};
 use glovebox_testkit::{programs, test_data};
 
-use crate::canary::{client, plan};
 use crate::rig::Rig;
 
 /// A gateway over the embedded runtime.
@@ -59,22 +59,30 @@ async fn sealed_with_runtime() -> (Rig, Arc<EmbeddedRuntime>) {
     (rig, runtime)
 }
 
+/// From both places: a program, and a kernel that is a copy of a template.
 #[tokio::test]
 async fn a_sealed_sandbox_reaches_nothing_but_itself() {
     let (rig, runtime) = sealed_with_runtime().await;
-    let mut wire = rig.wire().await;
-    let plan = plan(&rig, &mut wire).await;
-    let (subject, other) = (rig.make(&mut wire).await.0, rig.make(&mut wire).await.0);
-    let report = canary::run(&plan, &client(&rig, subject), &client(&rig, other)).await;
+    let gateway = rig.client();
+    let report = canary::prove(&gateway, &rig.key, rig.rules.installation).await;
     let report = report.unwrap();
     let wrong: Vec<_> = report.wrong().collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    let open = report
-        .results
-        .iter()
-        .filter(|(_, result)| result.verdict == Verdict::Open);
-    assert_eq!(open.count(), 1);
-    assert_eq!(report.results.len(), plan.targets.len());
+    for start in [Start::Fresh, Start::Template] {
+        let of_start = |(_, result): &&(_, CanaryResult)| result.start == start;
+        let results: Vec<_> = report.results.iter().filter(of_start).collect();
+        assert!(results.len() > 15, "{start:?}: {results:#?}");
+        let open = results
+            .iter()
+            .filter(|(_, result)| result.verdict == Verdict::Open);
+        assert_eq!(open.count(), 1, "{start:?}");
+        for (target, result) in results {
+            // What could not be looked at would not be shown to be closed.
+            assert!(!result.how.contains("cannot be looked at"), "{result:?}");
+            assert_eq!(target.id, result.id);
+        }
+    }
+    drop(gateway);
     runtime.shut_down().await.unwrap();
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Stage {
     pub(crate) landlock_abi: u32,
     /// The headings of the posture document that hold here.
     pub(crate) headings: Vec<&'static str>,
+    /// What is behind the gateway, where it is this one.
+    pub(crate) embedded: Option<Arc<EmbeddedRuntime>>,
     serving: tokio::task::JoinHandle<()>,
     down: Pin<Box<dyn Future<Output = ()>>>,
 }
@@ -54,6 +56,7 @@ impl Stage {
             installation,
             runtime,
             headings,
+            embedded,
             down,
         } = behind;
         let (credential, _) = Credential::generate().unwrap();
@@ -102,6 +105,7 @@ impl Stage {
             address,
             landlock_abi: glovebox_box::landlock_abi(),
             headings,
+            embedded,
             serving,
             down,
         }
@@ -120,6 +124,7 @@ impl Stage {
     /// Takes all of it down.
     pub(crate) async fn finish(self) {
         self.serving.abort();
+        drop(self.embedded);
         // Aborted is how it ends; the gateway, and its hold of the runtime, goes with it.
         let _ = self.serving.await;
         self.down.await;
@@ -131,6 +136,7 @@ pub(crate) struct Behind {
     installation: InstallationId,
     runtime: Arc<dyn Runtime>,
     headings: Vec<&'static str>,
+    embedded: Option<Arc<EmbeddedRuntime>>,
     down: Pin<Box<dyn Future<Output = ()>>>,
 }
 
@@ -143,6 +149,7 @@ async fn behind(kind: Kind) -> Behind {
             let facts = runtime.facts();
             let kept = Arc::clone(&runtime);
             Behind {
+                embedded: Some(Arc::clone(&runtime)),
                 installation,
                 headings: posture::headings(facts.two_ids, facts.cgroup_version),
                 runtime,
@@ -161,6 +168,7 @@ pub(crate) async fn docker(options: Options) -> Behind {
         installation,
         runtime: Arc::new(EngineRuntime::start(options).await.unwrap()),
         headings: Vec::new(),
+        embedded: None,
         down: Box::pin(async move { drop(cleaner) }),
     }
 }

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent_config::Start;
+
 /// What is to be tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
@@ -20,6 +22,23 @@ pub enum Reach {
     Dns {
         /// The name.
         name: String,
+        /// Who is asked for it, over UDP, beside the resolvers that the sandbox itself knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resolver: Option<Resolver>,
+    },
+    /// Interfaces that there are beside the loopback.
+    Interfaces,
+    /// Routes that lead anywhere else than to the loopback.
+    Routes,
+    /// A socket that listens at this TCP port, in the list of all that the network namespace has.
+    ListedSocket {
+        /// Port.
+        port: u16,
+    },
+    /// The network namespace of this number: being in it.
+    NetworkNamespace {
+        /// Its number, as the kernel names it.
+        number: u64,
     },
     /// A Unix socket in the abstract name space.
     AbstractSocket {
@@ -28,6 +47,16 @@ pub enum Reach {
     },
     /// A Unix socket inside the sandbox, which the attempt itself opens: the positive control.
     OwnSocket,
+}
+
+/// Somebody who may know names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resolver {
+    /// Address, version 4 or 6.
+    pub address: String,
+    /// Port.
+    pub port: u16,
 }
 
 /// What has to come of an attempt.
@@ -50,8 +79,8 @@ pub struct CanaryTarget {
     pub reach: Reach,
     /// What has to come of it.
     pub expected: Expected,
-    /// Whether the gateway itself got through to it just now; nothing where it did not try, as
-    /// with everything outside of its host.
+    /// Whether the gateway itself got through to it just now, or found what a look around is to
+    /// find nothing of; nothing where it did not try, as with everything outside of its host.
     #[serde(default)]
     pub answers_gateway: Option<bool>,
 }
@@ -83,6 +112,10 @@ pub enum Verdict {
 pub struct CanaryResult {
     /// Which target's.
     pub id: String,
+    /// How the kernel of the sandbox came into being that it was tried in: with `fresh` by a
+    /// program, with `template` in the kernel itself, which is the copy.
+    #[serde(default = "fresh")]
+    pub start: Start,
     /// What came of it.
     pub verdict: Verdict,
     /// How it was tried and what was seen, in a sentence; from inside of the sandbox.
@@ -91,10 +124,14 @@ pub struct CanaryResult {
     pub took_us: u64,
 }
 
+const fn fresh() -> Start {
+    Start::Fresh
+}
+
 /// What all attempts say together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CanaryReport {
-    /// Every target with its result, in the plan's order.
+    /// Every target with its result, in the plan's order; all of them once for each start.
     pub results: Vec<(CanaryTarget, CanaryResult)>,
 }
 

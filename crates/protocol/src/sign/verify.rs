@@ -1,6 +1,7 @@
 //! What a receiver checks before it believes a request.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet};
+use std::time::{Duration, Instant};
 
 use super::headers::Signature;
 use super::{BodyDigest, Envelope, Epoch, Nonce, PublicKey, SignedHeaders};
@@ -9,9 +10,22 @@ use crate::ids::InstallationId;
 /// How far a request's time may be from the receiver's, in milliseconds, either way.
 pub const WINDOW_MS: i64 = 60_000;
 
+/// How long a request can be believed at most after it was taken: one that came from a window ahead
+/// is valid for two.
+const LONGEST: Duration = Duration::from_millis(2 * WINDOW_MS.unsigned_abs());
+
 /// From how far off on a sender is to be warned that one of the two clocks is wrong, in
 /// milliseconds, either way.
 pub const WARN_MS: i64 = 30_000;
+
+/// A receiver's time, by both of its clocks.
+#[derive(Debug, Clone, Copy)]
+pub struct Now {
+    /// Milliseconds since 1970 (UTC). It can be set, forwards and back.
+    pub unix_ms: i64,
+    /// What nobody sets.
+    pub steady: Instant,
+}
 
 /// Why a request was not believed. The caller shows the code and none of the detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -70,8 +84,9 @@ pub struct Verifier<S = Vec<PublicKey>> {
     epoch: Epoch,
     signers: S,
     seen: HashSet<Nonce>,
-    /// Nonces by the time at which the window has closed over them.
-    expiry: VecDeque<(i64, Nonce)>,
+    /// Nonces by the time at which the window has closed over them, and from when on they may be
+    /// forgotten by the clock that nobody sets.
+    expiry: BTreeMap<(i64, [u8; 16]), Instant>,
 }
 
 impl<S: Signers> Verifier<S> {
@@ -84,7 +99,7 @@ impl<S: Signers> Verifier<S> {
             epoch,
             signers,
             seen: HashSet::new(),
-            expiry: VecDeque::new(),
+            expiry: BTreeMap::new(),
         }
     }
 
@@ -99,8 +114,7 @@ impl<S: Signers> Verifier<S> {
         self.signers = signers;
     }
 
-    /// Decides on one request from its request line and headers. `now_ms` is the receiver's
-    /// time in milliseconds since 1970 (UTC).
+    /// Decides on one request from its request line and headers.
     ///
     /// Only a request with a right signature, time and nonce is remembered, so that nobody
     /// without the key can fill the memory.
@@ -113,7 +127,7 @@ impl<S: Signers> Verifier<S> {
         path_and_query: &str,
         content_length: u64,
         headers: &SignedHeaders<S::Signature>,
-        now_ms: i64,
+        now: Now,
     ) -> Result<Verified, Refusal> {
         let envelope = Envelope {
             installation: self.installation,
@@ -130,17 +144,18 @@ impl<S: Signers> Verifier<S> {
         if headers.epoch != self.epoch || !self.signers.have_signed(&envelope, &headers.signature) {
             return Err(Refusal::Rejected);
         }
-        let off_ms = headers.unix_ms.saturating_sub(now_ms);
+        let off_ms = headers.unix_ms.saturating_sub(now.unix_ms);
         if off_ms.abs() > WINDOW_MS {
             return Err(Refusal::ClockSkew { off_ms });
         }
-        self.forget_before(now_ms);
+        self.forget_before(now);
         if !self.seen.insert(headers.nonce) {
             return Err(Refusal::Replayed);
         }
         // A request from the future stays valid for longer than one window.
-        let until = headers.unix_ms.max(now_ms).saturating_add(WINDOW_MS);
-        self.expiry.push_back((until, headers.nonce));
+        let until_ms = headers.unix_ms.max(now.unix_ms).saturating_add(WINDOW_MS);
+        let key = (until_ms, *headers.nonce.as_bytes());
+        self.expiry.insert(key, now.steady + LONGEST);
         Ok(Verified {
             body: headers.body,
             content_length,
@@ -148,15 +163,17 @@ impl<S: Signers> Verifier<S> {
         })
     }
 
-    /// Entries are nearly in order; one that expires out of order is kept a little longer, which
-    /// is harmless.
-    fn forget_before(&mut self, now_ms: i64) {
-        while let Some((until, nonce)) = self.expiry.front().copied() {
-            if until >= now_ms {
+    /// A nonce goes when both clocks say that its request is too old. By the one that can be set
+    /// alone, a leap forwards and back would make requests good once more; by the other alone, one
+    /// back would.
+    fn forget_before(&mut self, now: Now) {
+        while let Some(first) = self.expiry.first_entry() {
+            let (until_ms, nonce) = *first.key();
+            if until_ms >= now.unix_ms || *first.get() >= now.steady {
                 break;
             }
-            self.expiry.pop_front();
-            self.seen.remove(&nonce);
+            first.remove();
+            self.seen.remove(&Nonce(nonce));
         }
     }
 }

@@ -5,16 +5,24 @@ use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode, Uri};
 use ring::rand::{SecureRandom as _, SystemRandom};
-use rust_embed::{Embed, EmbeddedFile};
+use rust_embed::EmbeddedFile;
 
 use super::error::ApiError;
 use crate::app::App;
 
-/// What `make console` has built. In a debug build it is read from the folder at each request.
-#[derive(Embed)]
-#[folder = "../../console/dist"]
-#[allow_missing = true]
-struct Files;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the macro writes this, and it reads our own files"
+)]
+mod built {
+    /// What `make console` has built. In a debug build it is read from the folder at each request.
+    #[derive(rust_embed::Embed)]
+    #[folder = "../../console/dist"]
+    #[allow_missing = true]
+    pub(super) struct Files;
+}
+
+use built::Files;
 
 /// The page that every address of the console is.
 const PAGE: &str = "index.html";

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use glovebox_client::canary;
+use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::gateway::{CanaryReport, Expected, Verdict};
 use glovebox_protocol::sign::SigningKey;
 
@@ -43,7 +44,7 @@ pub(super) async fn run(arguments: &CanaryArguments) -> Result<ExitCode, Failure
 }
 
 fn in_words(report: &CanaryReport) -> Vec<String> {
-    let wrong: Vec<_> = report.wrong().map(|(target, _)| &target.id).collect();
+    let wrong: Vec<_> = report.wrong().map(|(_, result)| result).collect();
     let mut lines: Vec<_> = report
         .results
         .iter()
@@ -52,14 +53,18 @@ fn in_words(report: &CanaryReport) -> Vec<String> {
                 Verdict::Blocked => "BLOCKED",
                 Verdict::Open => "OPEN   ",
             };
-            let mark = if wrong.contains(&&target.id) {
+            let mark = if wrong.contains(&result) {
                 "  WRONG"
             } else {
                 ""
             };
+            let start = match result.start {
+                Start::Fresh => "fresh",
+                Start::Template => "template",
+            };
             let millis = result.took_us.div_ceil(1000);
             format!(
-                "{verdict} {}: {} ({millis} ms){mark}",
+                "{verdict} {} ({start}): {} ({millis} ms){mark}",
                 target.id, result.how
             )
         })

@@ -1,6 +1,7 @@
-//! Two throwaway sandboxes behind a gateway: one that tries, and one that it tries to reach.
+//! Throwaway sandboxes behind a gateway: one of each start that tries, and one that they try to
+//! reach.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use glovebox_protocol::agent_config::Start;
@@ -12,6 +13,7 @@ use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::SigningKey;
 
 use super::CanaryError;
+use super::starts::run_starts;
 use crate::exchange::now_ms;
 use crate::{AgentClient, ClientError, GatewayClient, Identity};
 
@@ -24,8 +26,8 @@ const START_LIMIT_MS: u64 = 90_000;
 /// Room for what attempts write.
 const WORKSPACE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Makes two throwaway sandboxes behind a gateway, lets one of them try everything of the
-/// gateway's plan, and ends both.
+/// Makes throwaway sandboxes behind a gateway, lets one of each start try everything of the
+/// gateway's plan, and ends them all.
 ///
 /// # Errors
 /// When there is no result for every target, or one of the sandboxes does not end. That is no
@@ -35,34 +37,31 @@ pub async fn prove(
     key: &Arc<SigningKey>,
     installation: InstallationId,
 ) -> Result<CanaryReport, CanaryError> {
-    let pair = Pair {
+    let throwaway = Throwaway {
         client,
         key,
         installation,
-        ids: [SandboxId::new(), SandboxId::new()],
+        ids: Mutex::default(),
     };
-    let report = pair.report().await;
-    let gone = pair.take_away().await;
+    let report = run_starts(client, &|start| Box::pin(throwaway.make(start))).await;
+    let gone = throwaway.take_away().await;
     let report = report?;
     gone?;
     Ok(report)
 }
 
-struct Pair<'a> {
+struct Throwaway<'a> {
     client: &'a GatewayClient,
     key: &'a Arc<SigningKey>,
     installation: InstallationId,
-    ids: [SandboxId; 2],
+    /// Everything that was asked for, whether it came about or not.
+    ids: Mutex<Vec<SandboxId>>,
 }
 
-impl Pair<'_> {
-    async fn report(&self) -> Result<CanaryReport, CanaryError> {
-        let [subject, other] = [self.make(self.ids[0]).await?, self.make(self.ids[1]).await?];
-        let plan = self.client.canary_plan().await?;
-        super::run(&plan, &subject, &other).await
-    }
-
-    async fn make(&self, id: SandboxId) -> Result<AgentClient, ClientError> {
+impl Throwaway<'_> {
+    async fn make(&self, start: Start) -> Result<AgentClient, ClientError> {
+        let id = SandboxId::new();
+        self.ids().push(id);
         let limits = Limits {
             workspace_bytes: WORKSPACE_BYTES,
             ..Limits::of(ResourceClass::Small)
@@ -75,7 +74,7 @@ impl Pair<'_> {
             limits,
             input_limits: InputLimits::default(),
             trust_domain: id.to_string(),
-            start: Start::Fresh,
+            start,
             idle_limit_ms: None,
             hard_deadline_ms: now_ms().saturating_add(life),
             start_limit_ms: START_LIMIT_MS,
@@ -90,9 +89,15 @@ impl Pair<'_> {
         Ok(self.client.agent(identity, made.agent_epoch))
     }
 
+    fn ids(&self) -> MutexGuard<'_, Vec<SandboxId>> {
+        // A list of ids has no state in which it could be left half changed.
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn take_away(&self) -> Result<(), ClientError> {
         let mut first = Ok(());
-        for id in self.ids {
+        let ids = std::mem::take(&mut *self.ids());
+        for id in ids {
             let ended = match self.client.delete(id).await {
                 Err(error) if error.code() != Some(ErrorCode::NotFound) => Err(error),
                 _ => Ok(()),
