@@ -84,14 +84,18 @@ pub async fn run(
     subject: &AgentClient,
     other: &AgentClient,
 ) -> Result<CanaryReport, CanaryError> {
-    run_in(plan, subject, other, Start::Fresh).await
+    let opened = open(plan, other).await?;
+    let report = run_in(plan, subject, Start::Fresh).await;
+    // Until here the second sandbox has listened.
+    drop(opened);
+    report
 }
 
-/// The same, in the place that this start is about: a program, or the kernel that is a copy.
+/// Tries every target in the place that this start is about: in a program, or in the kernel that is
+/// a copy.
 async fn run_in(
     plan: &CanaryPlan,
     subject: &AgentClient,
-    other: &AgentClient,
     start: Start,
 ) -> Result<CanaryReport, CanaryError> {
     let has_control = |target: &CanaryTarget| {
@@ -100,10 +104,6 @@ async fn run_in(
     if !plan.targets.iter().any(has_control) {
         return Err(CanaryError::NoControl);
     }
-    let opened = match name_of_other(plan) {
-        Some(name) => Some(open(other, name).await?),
-        None => None,
-    };
     let count = u64::try_from(plan.targets.len()).unwrap_or(u64::MAX);
     let limit = Duration::from_millis(plan.attempt_limit_ms.saturating_mul(count));
     let patience = limit.saturating_add(START_PATIENCE);
@@ -120,8 +120,6 @@ async fn run_in(
     let said = timeout(patience, said)
         .await
         .map_err(|_| CanaryError::Slow)??;
-    // Until here the second sandbox has listened.
-    drop(opened);
     // An attempt at what is not there any more shows nothing.
     if now_ms() >= plan.open_until_ms {
         return Err(CanaryError::Late);
@@ -142,7 +140,7 @@ async fn in_copy(
     if subject.start_kernel(&kernel).await?.start != Some(Start::Template) {
         return Err(CanaryError::NoCopy);
     }
-    // What is JSON is Python too: a list of texts without characters beyond its first plane.
+    // A text as it is written here is a text of Python's too.
     let code = serde_json::to_string(CODE).map_err(ClientError::Answer)?;
     let words = serde_json::to_string(words).map_err(ClientError::Answer)?;
     let execute = Execute {
@@ -164,8 +162,11 @@ fn name_of_other(plan: &CanaryPlan) -> Option<&str> {
     })
 }
 
-/// Opens a socket in the second sandbox. Dropping what is returned closes it.
-async fn open(other: &AgentClient, name: &str) -> Result<Execution, CanaryError> {
+/// Opens a socket in the second sandbox, where the plan has one. Dropping what is returned closes it.
+async fn open(plan: &CanaryPlan, other: &AgentClient) -> Result<Option<Execution>, CanaryError> {
+    let Some(name) = name_of_other(plan) else {
+        return Ok(None);
+    };
     let start = program(&["listen", name], Duration::from_secs(600));
     let opening = async {
         let mut execution = other.run(&start).await?;
@@ -176,7 +177,7 @@ async fn open(other: &AgentClient, name: &str) -> Result<Execution, CanaryError>
         .await
         .map_err(|_| CanaryError::Slow)??;
     if said.trim() == "ready" {
-        Ok(execution)
+        Ok(Some(execution))
     } else {
         let said = shown(&said);
         Err(CanaryError::NotOpened { said })

@@ -8,6 +8,7 @@ use crate::body::RequestBody;
 use crate::channel::Channel;
 use crate::connect::ByteStream;
 use crate::error::ClientError;
+use crate::pool::ROOM_BYTES;
 
 /// Longest answer, in bytes.
 const MAX_HEALTH: u64 = 4096;
@@ -17,7 +18,9 @@ const MAX_HEALTH: u64 = 4096;
 /// # Errors
 /// When the stream ends before an answer, or what comes is none.
 pub async fn first_health(stream: Box<dyn ByteStream>) -> Result<Health, ClientError> {
-    let mut channel = Channel::open(stream).await?;
+    let mut channel = Channel::open(stream, ROOM_BYTES)
+        .await
+        .map_err(ClientError::Transport)?;
     let request = Request::get("/v1/health")
         .header(HOST, "agent")
         .body(RequestBody::Whole(None))

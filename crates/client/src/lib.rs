@@ -15,14 +15,17 @@ mod execution;
 mod files;
 mod gateway;
 mod health;
+mod idle;
 mod log;
 mod pool;
 mod tls;
 
 pub use agent::{AgentClient, Identity};
+pub use channel::Channel;
 pub use connect::{ByteStream, Connecting, Connector, UnixConnector};
 pub use error::ClientError;
 pub use execution::Execution;
 pub use gateway::{GatewayAddress, GatewayClient, GatewayIdentity, InvalidAddress};
 pub use health::first_health;
+pub use idle::{Idle, Unanswered};
 pub use tls::{Fingerprint, InvalidBundle, InvalidFingerprint, Trust, present_certificate};

@@ -1,34 +1,28 @@
 //! Connections to one place, kept and used again.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use glovebox_protocol::error::ErrorBody;
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Request, StatusCode};
-use tokio::time::Instant;
 
 use crate::body::RequestBody;
 use crate::channel::Channel;
 use crate::connect::Connector;
 use crate::error::ClientError;
+use crate::idle::{Idle, Unanswered};
 
 /// Longest answer that is no stream, in bytes.
 pub(crate) const MAX_ANSWER: u64 = 16 * 1024 * 1024;
 
-/// Connections that are kept for later at most.
-const MAX_IDLE: usize = 8;
-
-/// How long one is kept. An agent closes those that have been silent for two minutes, and one
-/// that is closed while a request is on its way takes the request with it.
-const MAX_IDLE_TIME: Duration = Duration::from_secs(60);
+/// Room for reading and writing on one connection, in bytes.
+pub(crate) const ROOM_BYTES: usize = 400 * 1024;
 
 /// The connections to one agent, or to one gateway and all agents behind it.
 pub(crate) struct Pool {
     connector: Box<dyn Connector>,
-    /// Those that are kept, and since when; the latest last.
-    idle: Mutex<Vec<(Channel, Instant)>>,
+    idle: Idle<RequestBody>,
 }
 
 /// The beginning of an answer.
@@ -42,7 +36,7 @@ pub(crate) struct Begun {
 /// tells the other side that nobody reads.
 pub(crate) struct Answer {
     body: Incoming,
-    channel: Channel,
+    channel: Channel<RequestBody>,
     pool: Arc<Pool>,
 }
 
@@ -55,10 +49,7 @@ impl Answer {
     /// Gives the connection back; to be called when the whole body was read.
     pub(crate) fn done(self) {
         if self.channel.is_open() {
-            let mut idle = lock(&self.pool.idle);
-            if idle.len() < MAX_IDLE {
-                idle.push((self.channel, Instant::now()));
-            }
+            self.pool.idle.put(self.channel);
         }
     }
 
@@ -74,61 +65,37 @@ impl Pool {
     pub(crate) fn new(connector: Box<dyn Connector>) -> Arc<Self> {
         Arc::new(Self {
             connector,
-            idle: Mutex::default(),
+            idle: Idle::default(),
         })
     }
 
-    /// Sends a request. One that a kept connection did not even begin to send goes out on a new
-    /// one.
+    /// Sends a request, on a connection that is kept if there is one.
     pub(crate) async fn send(
         self: &Arc<Self>,
-        mut request: Request<RequestBody>,
+        request: Request<RequestBody>,
     ) -> Result<Begun, ClientError> {
-        loop {
-            let kept = self.kept();
-            let is_kept = kept.is_some();
-            let mut channel = match kept {
-                Some(channel) => channel,
-                None => self.connect().await?,
-            };
-            match channel.send(request).await {
-                Ok(response) => {
-                    let (head, body) = response.into_parts();
-                    return Ok(Begun {
-                        status: head.status,
-                        headers: head.headers,
-                        answer: Answer {
-                            body,
-                            channel,
-                            pool: Arc::clone(self),
-                        },
-                    });
-                }
-                Err(mut failed) => match failed.take_message() {
-                    Some(unsent) if is_kept => request = unsent,
-                    _ => return Err(ClientError::Transport(failed.into_error())),
-                },
-            }
-        }
+        let sent = self.idle.send(request, self.connect()).await;
+        let (response, channel) = sent.map_err(|unanswered| match unanswered {
+            Unanswered::Connect(error) => error,
+            Unanswered::Transport(error) => ClientError::Transport(error),
+        })?;
+        let (head, body) = response.into_parts();
+        Ok(Begun {
+            status: head.status,
+            headers: head.headers,
+            answer: Answer {
+                body,
+                channel,
+                pool: Arc::clone(self),
+            },
+        })
     }
 
-    /// The connection that was used last, if it can be used again.
-    fn kept(&self) -> Option<Channel> {
-        let mut idle = lock(&self.idle);
-        let (channel, _) = idle
-            .pop()
-            .filter(|(_, since)| since.elapsed() < MAX_IDLE_TIME)
-            .or_else(|| {
-                // The others have been kept for longer still.
-                idle.clear();
-                None
-            })?;
-        Some(channel)
-    }
-
-    async fn connect(&self) -> Result<Channel, ClientError> {
+    async fn connect(&self) -> Result<Channel<RequestBody>, ClientError> {
         let stream = self.connector.connect().await;
-        Channel::open(stream.map_err(ClientError::Connect)?).await
+        let stream = stream.map_err(ClientError::Connect)?;
+        let opened = Channel::open(stream, ROOM_BYTES).await;
+        opened.map_err(ClientError::Transport)
     }
 }
 

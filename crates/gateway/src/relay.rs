@@ -1,9 +1,7 @@
 //! The way to agents: what is signed for one is passed on as it is, and its answer comes back as it
 //! comes. The gateway can neither make nor alter such a request; it looks at nothing in it.
 
-mod channel;
 mod first;
-mod pool;
 mod request;
 
 use std::future::poll_fn;
@@ -13,9 +11,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use glovebox_client::Unanswered;
 use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::sign::names;
-use glovebox_runtime::{RuntimeError, SandboxState};
+use glovebox_runtime::{AgentStream, RuntimeError, SandboxState};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderName, HeaderValue};
@@ -27,10 +26,17 @@ use crate::error::{ApiError, chain};
 use crate::reply::{Reply, ReplyBody};
 use crate::state::Shared;
 use crate::table::Phase;
-use channel::Channel;
 pub(crate) use first::health;
-pub(crate) use pool::Pool;
 use request::AgentRequest;
+
+/// A connection to an agent.
+type Channel = glovebox_client::Channel<AgentRequest>;
+
+/// The idle connections to one agent.
+pub(crate) type Pool = glovebox_client::Idle<AgentRequest>;
+
+/// Room for writing and reading on one connection, in bytes.
+const BUFFER_BYTES: usize = 64 * 1024;
 
 /// How often, and how many times, the runtime is asked why an agent does not answer any more.
 const ASK_EVERY: Duration = Duration::from_millis(50);
@@ -75,41 +81,29 @@ struct Mark {
     progress: Progress,
 }
 
-/// Sends a request. One that a kept connection did not even begin to send goes out on a new one.
+/// Sends a request, on a connection that is kept if there is one, and waits for an answer to begin.
 async fn send(
     shared: &Arc<Shared>,
     id: SandboxId,
     pool: Arc<Pool>,
-    mut request: Request<AgentRequest>,
+    request: Request<AgentRequest>,
     mark: &Mark,
 ) -> Reply {
-    loop {
-        let kept = pool.take();
-        let is_kept = kept.is_some();
-        let mut channel = match kept {
-            Some(channel) => channel,
-            None => connect(shared, id).await?,
-        };
-        let sent = tokio::select! {
-            sent = channel.send(request) => sent,
-            () = mark.progress.until_still_for(HEAD_PATIENCE) => {
-                return Err(ApiError::unavailable(format!(
-                    "the agent of the sandbox {id} does not answer"
-                )));
-            }
-        };
-        match sent {
-            Ok(response) => return answer(response, channel, pool).await,
-            Err(mut failed) => match failed.take_message() {
-                Some(unsent) if is_kept => request = unsent,
-                _ => {
-                    return Err(match mark.fault.get() {
-                        Some(fault) => fault.into(),
-                        None => lost(shared, id, &failed.into_error()).await,
-                    });
-                }
-            },
+    let sent = tokio::select! {
+        sent = pool.send(request, connect(shared, id)) => sent,
+        () = mark.progress.until_still_for(HEAD_PATIENCE) => {
+            return Err(ApiError::unavailable(format!(
+                "the agent of the sandbox {id} does not answer"
+            )));
         }
+    };
+    match sent {
+        Ok((response, channel)) => answer(response, channel, pool).await,
+        Err(Unanswered::Connect(error)) => Err(error),
+        Err(Unanswered::Transport(error)) => Err(match mark.fault.get() {
+            Some(fault) => fault.into(),
+            None => lost(shared, id, &error).await,
+        }),
     }
 }
 
@@ -124,9 +118,13 @@ fn pool_of(shared: &Shared, id: SandboxId) -> Result<Arc<Pool>, ApiError> {
     found.unwrap_or_else(|| Err(ApiError::no_sandbox(id)))
 }
 
+async fn open(stream: Box<dyn AgentStream>) -> hyper::Result<Channel> {
+    Channel::open(Box::new(stream), BUFFER_BYTES).await
+}
+
 async fn connect(shared: &Shared, id: SandboxId) -> Result<Channel, ApiError> {
     match shared.runtime.connect(id).await {
-        Ok(stream) => match Channel::open(stream).await {
+        Ok(stream) => match open(stream).await {
             Ok(channel) => Ok(channel),
             Err(error) => Err(lost(shared, id, &error).await),
         },
@@ -215,7 +213,9 @@ impl AgentBody {
     fn give_back(&mut self, context: &mut Context<'_>) {
         if let Some(mut channel) = self.channel.take() {
             channel.settle(context);
-            self.pool.put(channel);
+            if channel.is_usable() {
+                self.pool.put(channel);
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::capability::Capability;
 use glovebox_protocol::gateway::CanaryReport;
 
-use super::{CanaryError, run_in};
+use super::{CanaryError, open, run_in};
 use crate::{AgentClient, ClientError, GatewayClient};
 
 /// A sandbox on its way. Named, and not left to an asynchronous closure, so that whoever proves a
@@ -38,10 +38,12 @@ pub(super) async fn run_starts<'a>(
     }
     // Only now, as the gateway's targets are open for a while from here on.
     let plan = gateway.canary_plan().await?;
+    let opened = open(&plan, &other).await?;
     let mut results = Vec::new();
     for (start, subject) in &subjects {
-        let report = run_in(&plan, subject, &other, *start).await?;
+        let report = run_in(&plan, subject, *start).await?;
         results.extend(report.results);
     }
+    drop(opened);
     Ok(CanaryReport { results })
 }

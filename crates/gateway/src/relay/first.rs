@@ -5,20 +5,17 @@ use std::task::Poll;
 
 use glovebox_protocol::health::Health;
 use glovebox_runtime::{AgentStream, Cause};
-use http_body::Body as _;
-use hyper::body::{Bytes, Incoming};
 use hyper::header::{HOST, HeaderValue};
 use hyper::{Request, StatusCode};
 
-use super::channel::Channel;
-use super::{AgentRequest, Pool};
+use super::{AgentRequest, Pool, open};
 
 /// Longest answer, in bytes.
-const MAX_HEALTH: usize = 4096;
+const MAX_HEALTH: u64 = 4096;
 
 /// Asks an agent for its health, which nobody needs a key for.
 pub(crate) async fn health(stream: Box<dyn AgentStream>, pool: &Pool) -> Result<Health, Cause> {
-    let mut channel = Channel::open(stream).await?;
+    let mut channel = open(stream).await?;
     let mut request = Request::new(AgentRequest(None));
     *request.uri_mut() = hyper::Uri::from_static("/v1/health");
     let host = HeaderValue::from_static("agent");
@@ -26,7 +23,7 @@ pub(crate) async fn health(stream: Box<dyn AgentStream>, pool: &Pool) -> Result<
     let response = channel.send(request).await;
     let response = response.map_err(|failed| failed.into_error())?;
     let status = response.status();
-    let body = whole(&mut channel, &mut response.into_body()).await?;
+    let body = channel.whole(&mut response.into_body(), MAX_HEALTH).await?;
     if status != StatusCode::OK {
         return Err(format!("it answers with {status}").into());
     }
@@ -36,21 +33,8 @@ pub(crate) async fn health(stream: Box<dyn AgentStream>, pool: &Pool) -> Result<
         Poll::Ready(())
     })
     .await;
-    pool.put(channel);
-    Ok(health)
-}
-
-async fn whole(channel: &mut Channel, body: &mut Incoming) -> Result<Vec<u8>, Cause> {
-    let mut bytes: Vec<u8> = Vec::new();
-    while !body.is_end_stream() {
-        let Some(frame) = poll_fn(|context| channel.poll_frame(body, context)).await else {
-            break;
-        };
-        let chunk: Bytes = frame?.into_data().unwrap_or_default();
-        if bytes.len() + chunk.len() > MAX_HEALTH {
-            return Err(format!("its answer is longer than {MAX_HEALTH} bytes").into());
-        }
-        bytes.extend_from_slice(&chunk);
+    if channel.is_usable() {
+        pool.put(channel);
     }
-    Ok(bytes)
+    Ok(health)
 }

@@ -7,6 +7,7 @@
 
 mod attacks;
 mod batch;
+mod canary;
 mod features;
 mod host;
 mod impostor;

@@ -265,7 +265,7 @@ fn layers(built: &Path) -> Result<(PathBuf, Vec<String>)> {
 }
 
 /// What mutated runtimes are made of.
-struct Workshop {
+pub(crate) struct Workshop {
     /// Holds the launcher and, beside it, what it leaves out.
     folder: TempDir,
     data: PathBuf,
@@ -275,7 +275,7 @@ struct Workshop {
 }
 
 impl Workshop {
-    async fn open() -> Result<Self> {
+    pub(crate) async fn open() -> Result<Self> {
         let built = mutable_programs()?;
         let launcher = built.join("glovebox-launcher");
         let (data, layers) = layers(&built)?;
@@ -305,7 +305,7 @@ impl Workshop {
         Ok(options)
     }
 
-    async fn runtime(&self, mutation: Option<Mutation>) -> Result<Embedded> {
+    pub(crate) async fn runtime(&self, mutation: Option<Mutation>) -> Result<Embedded> {
         let run = lab::run_folder()?;
         let options = self.options(mutation, &run)?;
         let installation = options.installation;
