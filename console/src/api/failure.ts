@@ -31,11 +31,11 @@ export function failureOf(status: number, body: unknown): Failure {
   const error = isRecord(body) ? body : {};
   return new Failure(
     status,
-    text(error['code']) ?? `http_${status}`,
-    text(error['message']) ?? `The server answered with status ${status}`,
-    text(error['fix']) ?? 'Try again. If it stays, look at the log of the server.',
-    text(error['request_id']),
-    isRecord(error['details']) ? error['details'] : {},
+    text(error.code) ?? `http_${status}`,
+    text(error.message) ?? `The server answered with status ${status}`,
+    text(error.fix) ?? 'Try again. If it stays, look at the log of the server.',
+    text(error.request_id),
+    isRecord(error.details) ? error.details : {},
   );
 }
 

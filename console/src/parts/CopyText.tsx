@@ -16,7 +16,7 @@ export function CopyText({ text, what, shown = text }: Props) {
   return (
     <button
       type="button"
-      className={styles['copy']}
+      className={styles.copy}
       title={text}
       aria-label={`Copy ${what} ${text}`}
       onClick={() => clipboard.copy(text)}

@@ -11,7 +11,7 @@ export function FailureNote({ error }: { error: unknown }) {
   return (
     <Notice tone="bad" title={sentence(failure.message)}>
       <div>{sentence(failure.fix)}</div>
-      <div className={styles['codes']}>
+      <div className={styles.codes}>
         <CopyText text={failure.code} what="code" />
         {failure.requestId !== null && <CopyText text={failure.requestId} what="request id" />}
       </div>

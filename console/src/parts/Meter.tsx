@@ -15,13 +15,13 @@ export function Meter({ name, used, limit, text }: Props) {
   const share = limit > 0 ? Math.min(100, (used / limit) * 100) : 100;
   return (
     <div>
-      <div className={styles['name']}>{name}</div>
-      <div className={styles['value']}>
+      <div className={styles.name}>{name}</div>
+      <div className={styles.value}>
         {text} {isFull && <State tone="warn">limit reached</State>}
       </div>
-      <div className={styles['bar']} aria-hidden="true">
+      <div className={styles.bar} aria-hidden="true">
         <div
-          className={`${styles['fill'] ?? ''} ${isFull ? (styles['full'] ?? '') : ''}`}
+          className={`${styles.fill ?? ''} ${isFull ? (styles.full ?? '') : ''}`}
           style={{ width: `${share}%` }}
         />
       </div>
@@ -33,10 +33,10 @@ export function Meter({ name, used, limit, text }: Props) {
 export function Limit({ name, text }: { name: string; text: string }) {
   return (
     <div>
-      <div className={styles['name']}>{name}</div>
-      <div className={styles['value']}>{text}</div>
+      <div className={styles.name}>{name}</div>
+      <div className={styles.value}>{text}</div>
     </div>
   );
 }
 
-export const metersClass = styles['meters'];
+export const metersClass = styles.meters;

@@ -12,14 +12,14 @@ interface Props {
 export function Notice({ tone, title, children }: Props) {
   return (
     <div
-      className={`${styles['notice'] ?? ''} ${styles[tone] ?? ''}`}
+      className={`${styles.notice ?? ''} ${styles[tone] ?? ''}`}
       role={tone === 'bad' ? 'alert' : 'status'}
     >
-      <span className={styles['sign']}>
+      <span className={styles.sign}>
         <Icon name={tone} size={16} />
       </span>
       <div>
-        <div className={styles['title']}>{title}</div>
+        <div className={styles.title}>{title}</div>
         {children}
       </div>
     </div>

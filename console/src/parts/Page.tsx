@@ -16,13 +16,13 @@ export function Page({ title, about, actions, children }: PageProps) {
     document.title = `${title} · Glovebox`;
   }, [title]);
   return (
-    <div className={styles['page']}>
-      <header className={styles['head']}>
+    <div className={styles.page}>
+      <header className={styles.head}>
         <div>
           <Title order={1}>{title}</Title>
-          {about !== undefined && <p className={styles['about']}>{about}</p>}
+          {about !== undefined && <p className={styles.about}>{about}</p>}
         </div>
-        {actions !== undefined && <div className={styles['actions']}>{actions}</div>}
+        {actions !== undefined && <div className={styles.actions}>{actions}</div>}
       </header>
       {children}
     </div>
@@ -39,12 +39,12 @@ interface PanelProps {
 export function Panel({ title, actions, children }: PanelProps) {
   const id = useId();
   return (
-    <section className={styles['panel']} aria-labelledby={id}>
-      <div className={styles['head']}>
+    <section className={styles.panel} aria-labelledby={id}>
+      <div className={styles.head}>
         <Title order={2} id={id}>
           {title}
         </Title>
-        {actions !== undefined && <div className={styles['actions']}>{actions}</div>}
+        {actions !== undefined && <div className={styles.actions}>{actions}</div>}
       </div>
       {children}
     </section>
@@ -54,7 +54,7 @@ export function Panel({ title, actions, children }: PanelProps) {
 /** Names with what they are. */
 export function Facts({ rows }: { rows: readonly (readonly [string, ReactNode])[] }) {
   return (
-    <dl className={styles['facts']}>
+    <dl className={styles.facts}>
       {rows.map(([name, value]) => (
         <FactRow key={name} name={name} value={value} />
       ))}

@@ -6,7 +6,7 @@ export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'idle';
 /** A state in a word, with a sign and a colour that say the same. */
 export function State({ tone, children }: { tone: Tone; children: string }) {
   return (
-    <span className={`${styles['state'] ?? ''} ${styles[tone] ?? ''}`}>
+    <span className={`${styles.state ?? ''} ${styles[tone] ?? ''}`}>
       <Icon name={tone} size={12} />
       {children}
     </span>
