@@ -1,0 +1,32 @@
+import AxeBuilder from '@axe-core/playwright';
+import { expect, type Page } from '@playwright/test';
+
+const NARROW = { width: 360, height: 740 };
+const WIDE = { width: 1280, height: 900 };
+
+const picture = (page: Page, name: string) =>
+  page.screenshot({ path: `output/${name}.png`, fullPage: true });
+
+/** Looks for what keeps people out, and takes a picture. */
+async function scan(page: Page, name: string) {
+  await picture(page, name);
+  const found = await new AxeBuilder({ page }).analyze();
+  const grave = found.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(' | ')}`);
+  expect(grave, name).toEqual([]);
+}
+
+/** Looks at a page in the light, in the dark, and on a phone. */
+export async function look(page: Page, name: string) {
+  await expect(page.getByText('Loading', { exact: true })).toHaveCount(0);
+  await scan(page, name);
+  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
+  await scan(page, `${name}-dark`);
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+  await page.setViewportSize(NARROW);
+  await picture(page, `${name}-narrow`);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  expect(width, `${name} fits on a phone`).toBeLessThanOrEqual(NARROW.width);
+  await page.setViewportSize(WIDE);
+}
