@@ -6,6 +6,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { sessionQuery } from './api/queries';
 import { nonce } from './app/nonce';
 import { makeQueries } from './app/queries';
 import { makeRouter } from './app/router';
@@ -15,9 +16,10 @@ const OPEN_TO_ALL = ['/sign-in', '/setup'];
 
 const queries = makeQueries(() => {
   const { pathname, href } = router.state.location;
-  if (OPEN_TO_ALL.includes(pathname)) return;
-  queries.removeQueries();
-  void router.navigate({ to: '/sign-in', search: { next: href } });
+  // Before anybody was signed in, the frame's own guard decides where to go.
+  const wasSignedIn = queries.getQueryData(sessionQuery.queryKey) !== undefined;
+  if (!wasSignedIn || OPEN_TO_ALL.includes(pathname)) return;
+  void router.navigate({ to: '/sign-in', search: { next: href } }).then(() => queries.clear());
 });
 const router = makeRouter(queries);
 

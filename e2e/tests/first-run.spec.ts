@@ -102,7 +102,7 @@ async function switchOn(page: Page) {
   const deployment = page.getByRole('switch', { name: 'Code execution' });
   await expect(deployment).toBeDisabled();
   await page.getByLabel('Default profile').selectOption({ label: 'This machine' });
-  await deployment.click();
+  await deployment.press('Space');
   await expect(deployment).toBeChecked();
   await look(page, '04-sandbox-on');
 
@@ -111,7 +111,7 @@ async function switchOn(page: Page) {
   await look(page, '05-workspaces');
   await page.getByRole('link', { name: 'Main' }).click();
   const workspace = page.getByRole('switch', { name: 'Code execution in Main' });
-  await workspace.click();
+  await workspace.press('Space');
   await expect(workspace).toBeChecked();
   await look(page, '05-workspace-on');
 }

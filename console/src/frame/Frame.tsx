@@ -32,7 +32,14 @@ export function Frame() {
           Glovebox
         </div>
       </AppShell.Header>
-      <AppShell.Navbar aria-label="Console">
+      <AppShell.Navbar
+        aria-label="Console"
+        className={styles.drawer ?? ''}
+        mod={{ closed: !isOpen }}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') drawer.close();
+        }}
+      >
         <Rail session={session} onGo={drawer.close} />
       </AppShell.Navbar>
       <AppShell.Main id="page" tabIndex={-1}>

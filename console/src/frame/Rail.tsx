@@ -20,7 +20,7 @@ export function Rail({ session, onGo }: Props) {
     <div className={styles.rail} onClick={onGo}>
       {workspace !== undefined && (
         <>
-          <Switcher session={session} workspace={workspace} />
+          <Switcher session={session} workspace={workspace} onGo={onGo} />
           <Group name="Workspace">
             <RailLink to="/w/$workspace/members" params={{ workspace }}>
               Members
@@ -63,7 +63,7 @@ function RailLink(props: LinkProps & { children: ReactNode }) {
   return <Link {...props} className={styles.link ?? ''} activeOptions={{ includeSearch: false }} />;
 }
 
-function Switcher({ session, workspace }: { session: Session; workspace: string }) {
+function Switcher({ session, workspace, onGo }: Props & { workspace: string }) {
   const navigate = useNavigate();
   return (
     <NativeSelect
@@ -72,12 +72,13 @@ function Switcher({ session, workspace }: { session: Session; workspace: string 
       data={session.memberships.map((one) => ({ value: one.workspace_id, label: one.name }))}
       // Opening the list is not going somewhere.
       onClick={(event) => event.stopPropagation()}
-      onChange={(event) =>
+      onChange={(event) => {
+        onGo();
         void navigate({
           to: '/w/$workspace/code-execution',
           params: { workspace: event.currentTarget.value },
-        })
-      }
+        });
+      }}
     />
   );
 }

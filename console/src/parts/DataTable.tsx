@@ -1,5 +1,5 @@
 import { TextInput } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import styles from './DataTable.module.css';
 import { Icon } from './Icon';
 import { useListSearch } from './useListSearch';
@@ -25,7 +25,9 @@ interface Props<Row> {
 
 export function DataTable<Row>({ label, rows, rowKey, columns, empty, words }: Props<Row>) {
   const [search, setSearch] = useListSearch();
-  const wanted = (search.q ?? '').toLowerCase();
+  // The address follows what is typed; the other way round letters would get lost.
+  const [typed, setTyped] = useState(search.q ?? '');
+  const wanted = typed.toLowerCase();
   const found = words ? rows.filter((row) => words(row).toLowerCase().includes(wanted)) : rows;
   const shown = sorted(found, columns, search.sort);
   if (rows.length === 0) return <div className={styles.empty}>{empty}</div>;
@@ -36,8 +38,12 @@ export function DataTable<Row>({ label, rows, rowKey, columns, empty, words }: P
           label={`Filter ${label}`}
           type="search"
           maw={320}
-          value={search.q ?? ''}
-          onChange={(event) => setSearch({ q: event.currentTarget.value || undefined })}
+          value={typed}
+          onChange={(event) => {
+            const q = event.currentTarget.value;
+            setTyped(q);
+            setSearch({ q: q === '' ? undefined : q });
+          }}
         />
       )}
       <div className={styles.scroll} role="region" aria-label={label} tabIndex={0}>
@@ -65,7 +71,7 @@ export function DataTable<Row>({ label, rows, rowKey, columns, empty, words }: P
           </tbody>
         </table>
         {shown.length === 0 && (
-          <div className={styles.empty}>Nothing here contains “{search.q}”.</div>
+          <div className={styles.empty}>Nothing here contains “{typed}”.</div>
         )}
       </div>
     </>
