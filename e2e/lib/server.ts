@@ -29,7 +29,15 @@ export async function startServer(name: string): Promise<Server> {
   await mkdir('output', { recursive: true });
   const child = spawn(
     program,
-    ['serve', '--listen', '127.0.0.1:0', '--data', setting('GLOVEBOX_TEST_DATA'), '--server-data', data],
+    [
+      'serve',
+      '--listen',
+      '127.0.0.1:0',
+      '--data',
+      setting('GLOVEBOX_TEST_DATA'),
+      '--server-data',
+      data,
+    ],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
   child.stderr.pipe(createWriteStream(`output/${name}.log`));

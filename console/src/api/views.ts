@@ -23,5 +23,4 @@ export const CLASSES: readonly ClassName[] = ['SMALL', 'MEDIUM', 'LARGE'];
 export const ROLES: readonly RoleName[] = ['viewer', 'editor', 'admin', 'owner'];
 
 /** A role as the API names it; what is not known counts as the least. */
-export const roleOf = (text: string): RoleName =>
-  ROLES.find((role) => role === text) ?? 'viewer';
+export const roleOf = (text: string): RoleName => ROLES.find((role) => role === text) ?? 'viewer';

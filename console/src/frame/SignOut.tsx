@@ -15,7 +15,12 @@ export function SignOut() {
     },
   });
   return (
-    <Button variant="default" size="xs" loading={signOut.isPending} onClick={() => signOut.mutate()}>
+    <Button
+      variant="default"
+      size="xs"
+      loading={signOut.isPending}
+      onClick={() => signOut.mutate()}
+    >
       Sign out
     </Button>
   );

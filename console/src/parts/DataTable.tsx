@@ -70,9 +70,7 @@ export function DataTable<Row>({ label, rows, rowKey, columns, empty, words }: P
             ))}
           </tbody>
         </table>
-        {shown.length === 0 && (
-          <div className={styles.empty}>Nothing here contains “{typed}”.</div>
-        )}
+        {shown.length === 0 && <div className={styles.empty}>Nothing here contains “{typed}”.</div>}
       </div>
     </>
   );

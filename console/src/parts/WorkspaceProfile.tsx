@@ -12,8 +12,7 @@ export function WorkspaceProfile({ view }: { view: CodeExecution }) {
   if (!view.profile_name) return <>None; a system admin chooses a default profile</>;
   return (
     <>
-      {view.profile_name}{' '}
-      {view.profile_source && <>({SOURCES[view.profile_source]}) </>}
+      {view.profile_name} {view.profile_source && <>({SOURCES[view.profile_source]}) </>}
       {view.profile_state && <NamedState name={view.profile_state} />}
     </>
   );

@@ -60,7 +60,9 @@ function KeyTable({ workspace }: { workspace: string }) {
       cell: (key) => (
         <RowMenu
           of={key.name}
-          actions={[{ label: `Revoke ${key.name}`, isDangerous: true, onClick: () => setRevoking(key) }]}
+          actions={[
+            { label: `Revoke ${key.name}`, isDangerous: true, onClick: () => setRevoking(key) },
+          ]}
         />
       ),
     },

@@ -68,7 +68,8 @@ export function Activation({ detail, isLocked }: Props) {
         onConfirm={() => step.mutate('disable', { onSuccess: close })}
       >
         No new sandboxes are made on it, and workspaces that use it are refused with{' '}
-        <code>profile</code>. Sandboxes that run go on until their limits. It can be activated again.
+        <code>profile</code>. Sandboxes that run go on until their limits. It can be activated
+        again.
       </Confirm>
     </>
   );

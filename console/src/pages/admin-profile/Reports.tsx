@@ -8,7 +8,10 @@ import { State, type Tone } from '../../parts/State';
 const TONES: Record<string, Tone> = { pass: 'good', warn: 'warn', fail: 'bad' };
 
 const checkColumns: readonly Column<Check>[] = [
-  { name: 'Result', cell: (check) => <State tone={TONES[check.status] ?? 'idle'}>{check.status}</State> },
+  {
+    name: 'Result',
+    cell: (check) => <State tone={TONES[check.status] ?? 'idle'}>{check.status}</State>,
+  },
   { name: 'Check', cell: (check) => <code>{check.id}</code> },
   { name: 'What was found', cell: (check) => sentence(check.message) },
   { name: 'Fix', cell: (check) => sentence(check.fix) },

@@ -31,7 +31,14 @@ const mebibytes = (key: string, label: string, help: string) => ({
   help,
 });
 
-const count = (key: string, label: string, unit: string, min: number, max: number, help: string) => ({
+const count = (
+  key: string,
+  label: string,
+  unit: string,
+  min: number,
+  max: number,
+  help: string,
+) => ({
   key,
   label,
   unit,
@@ -43,13 +50,32 @@ const count = (key: string, label: string, unit: string, min: number, max: numbe
 
 /** Every setting that is a number, with what the server takes for it. */
 export const NUMBERS: readonly NumberSetting[] = [
-  seconds('idle_seconds', 'Idle limit', 10, 86_400, 'Without use for so long, processes end; files stay.'),
+  seconds(
+    'idle_seconds',
+    'Idle limit',
+    10,
+    86_400,
+    'Without use for so long, processes end; files stay.',
+  ),
   seconds('hard_seconds', 'Hard limit', 60, 604_800, 'A sandbox ends after it, used or not.'),
-  seconds('start_timeout_seconds', 'Start timeout', 1, 600, 'How long a sandbox may take to start.'),
+  seconds(
+    'start_timeout_seconds',
+    'Start timeout',
+    1,
+    600,
+    'How long a sandbox may take to start.',
+  ),
   seconds('execution_seconds', 'Execution limit', 1, 600, 'For one execution that asks for none.'),
   seconds('max_execution_seconds', 'Longest execution', 1, 600, 'The most that one may ask for.'),
   seconds('max_job_seconds', 'Longest job', 1, 604_800, 'For programs that go on after the call.'),
-  count('workspace_disk_mb', 'Workspace disk', 'MiB', 64, 16_384, 'The size of the workspace folder.'),
+  count(
+    'workspace_disk_mb',
+    'Workspace disk',
+    'MiB',
+    64,
+    16_384,
+    'The size of the workspace folder.',
+  ),
   count('warm_pool', 'Warm pool', 'sandboxes', 0, 100, 'Kept ready and unused; 0 turns it off.'),
   count('max_artifacts', 'Files per collection', 'files', 1, 1000, 'What is over it stays behind.'),
   mebibytes('max_artifact_bytes', 'Size of a collection', 'All files together.'),
@@ -59,8 +85,22 @@ export const NUMBERS: readonly NumberSetting[] = [
 ];
 
 export const ARTIFACT_TYPES: readonly string[] = [
-  'pptx', 'xlsx', 'docx', 'pdf', 'csv', 'tsv', 'json', 'txt',
-  'md', 'html', 'png', 'jpg', 'jpeg', 'gif', 'webp', 'svg',
+  'pptx',
+  'xlsx',
+  'docx',
+  'pdf',
+  'csv',
+  'tsv',
+  'json',
+  'txt',
+  'md',
+  'html',
+  'png',
+  'jpg',
+  'jpeg',
+  'gif',
+  'webp',
+  'svg',
 ];
 
 export type Settings = Record<string, unknown>;

@@ -21,17 +21,18 @@ const columns: readonly Column<ProfileDetail>[] = [
     order: ({ profile }) => profile.name,
     cell: ({ profile, is_default }) => (
       <>
-        <Anchor
-          component={Link}
-          to={`/admin/system/sandbox/${profile.id}`}
-        >
+        <Anchor component={Link} to={`/admin/system/sandbox/${profile.id}`}>
           {profile.name}
         </Anchor>{' '}
         {is_default && <State tone="info">default</State>}
       </>
     ),
   },
-  { name: 'Runtime', cell: ({ profile }) => profile.runtime, order: ({ profile }) => profile.runtime },
+  {
+    name: 'Runtime',
+    cell: ({ profile }) => profile.runtime,
+    order: ({ profile }) => profile.runtime,
+  },
   {
     name: 'State',
     cell: ({ profile }) => <NamedState name={profile.state} />,

@@ -40,7 +40,11 @@ export function UsersPage() {
         </>
       ),
     },
-    { name: 'Made', order: (user) => user.created_at, cell: (user) => <Ago at={user.created_at} /> },
+    {
+      name: 'Made',
+      order: (user) => user.created_at,
+      cell: (user) => <Ago at={user.created_at} />,
+    },
     {
       name: '',
       cell: (user) => (

@@ -11,7 +11,10 @@ import { useWorkspaceChange } from './useWorkspaceChange';
 
 const MIB = 1024 * 1024;
 
-const valuesOf = ({ name, quotas }: Workspace): { name: string; quotas: Quotas } => ({ name, quotas });
+const valuesOf = ({ name, quotas }: Workspace): { name: string; quotas: Quotas } => ({
+  name,
+  quotas,
+});
 
 export function WorkspaceForm({ workspace }: { workspace: Workspace }) {
   // The version that the draft began from: one that came meanwhile has to show as a conflict.

@@ -57,9 +57,13 @@ function Shown({ view }: { view: CodeExecution }) {
             [
               'Code execution',
               workspace.code_execution ? (
-                <State key="on" tone="good">on</State>
+                <State key="on" tone="good">
+                  on
+                </State>
               ) : (
-                <State key="off" tone="idle">off</State>
+                <State key="off" tone="idle">
+                  off
+                </State>
               ),
             ],
             ['Runtime profile', <WorkspaceProfile key="profile" view={view} />],

@@ -11,9 +11,11 @@ const MEANINGS: Record<string, string> = {
   workspace: 'Code execution was off in this workspace. A system admin switches it on.',
   role: 'The role or the key may not run code. An admin of the workspace gives the role editor.',
   'quota:max_concurrent': 'All sandboxes at once are in use. End one, or wait until one ends.',
-  'quota:max_resource_class': 'A larger sandbox was asked for than is allowed. Ask for a smaller one.',
+  'quota:max_resource_class':
+    'A larger sandbox was asked for than is allowed. Ask for a smaller one.',
   'quota:max_job_seconds': 'A longer job was asked for than is allowed. Ask for a shorter one.',
-  'quota:max_artifact_bytes_per_day': 'The files of today are at their limit. Wait for midnight UTC.',
+  'quota:max_artifact_bytes_per_day':
+    'The files of today are at their limit. Wait for midnight UTC.',
   'quota:max_jobs_per_hour': 'Too many new sandboxes in an hour. Use one that is there, or wait.',
 };
 

@@ -24,7 +24,8 @@ export function MembersPage() {
   const query = useQuery(membersQuery(workspace));
   const membership = memberships.find((one) => one.workspace_id === workspace);
   const own = roleOf(membership?.role ?? '');
-  const grantable = own === 'owner' || own === 'admin' ? ROLES.slice(0, ROLES.indexOf(own) + 1) : [];
+  const grantable =
+    own === 'owner' || own === 'admin' ? ROLES.slice(0, ROLES.indexOf(own) + 1) : [];
   const [leaving, setLeaving] = useState<Member | null>(null);
   const change = useChange(
     ({ user, role }: { user: string; role: RoleName }) =>
@@ -58,7 +59,11 @@ export function MembersPage() {
           member.role
         ),
     },
-    { name: 'Since', cell: (member) => <Ago at={member.created_at} />, order: (member) => member.created_at },
+    {
+      name: 'Since',
+      cell: (member) => <Ago at={member.created_at} />,
+      order: (member) => member.created_at,
+    },
     {
       name: '',
       cell: (member) => {
