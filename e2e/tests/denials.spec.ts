@@ -83,7 +83,7 @@ async function denied(who: Page, shown: Page, workspace: string, status: number,
   const refusal = await body<Denied>(await ask(who, workspace), status);
   expect(refusal.code).toBe(name);
   expect(refusal.fix).not.toBe('');
-  const row = shown.getByRole('region', { name: 'last denials' }).getByRole('row', { name });
+  const row = shown.getByRole('region', { name: 'last denials', exact: true }).getByRole('row', { name });
   await expect(row.first()).toBeVisible();
   // What to do stands beside the name.
   await expect(row.first().getByRole('cell').nth(1)).not.toBeEmpty();

@@ -89,7 +89,7 @@ async function activateInConsole(page: Page) {
   await page.getByRole('button', { name: 'Run canary' }).click();
   const again = page.getByRole('button', { name: 'Run canary again' });
   await expect(again).toBeVisible({ timeout: 120_000 });
-  const attempts = page.getByRole('region', { name: 'attempts' }).getByRole('row');
+  const attempts = page.getByRole('region', { name: 'attempts', exact: true }).getByRole('row');
   await expect(attempts.nth(1)).toContainText('has to be OPEN');
   await page.getByRole('button', { name: 'Acknowledge shared kernel' }).click();
   await activate.click();
