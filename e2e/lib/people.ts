@@ -25,3 +25,11 @@ export async function signIn(page: Page, address: string, who: typeof ADMIN) {
 export async function go(page: Page, link: string) {
   await page.getByRole('navigation').getByRole('link', { name: link }).click();
 }
+
+/** Turns a switch by the keyboard and waits until the server has taken it. */
+export async function turnOn(page: Page, name: string) {
+  const control = page.getByRole('switch', { name });
+  await expect(control).toBeEnabled();
+  await control.press('Space');
+  await expect(control).toBeChecked();
+}

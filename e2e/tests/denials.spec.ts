@@ -1,7 +1,7 @@
 import { expect, type Page, test } from '@playwright/test';
 import { activate, body, type Denied } from '../lib/api.js';
 import { look } from '../lib/look.js';
-import { go, setUp, signIn, VIEWER } from '../lib/people.js';
+import { go, setUp, signIn, turnOn, VIEWER } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -28,7 +28,7 @@ test('each denial has its name and its fix, in the API and on the page', async (
 
   await activate(page.request, server.address);
   await go(page, 'System → Sandbox');
-  await page.getByRole('switch', { name: 'Code execution' }).press('Space');
+  await turnOn(page, 'Code execution');
   await go(page, 'Code execution');
   await denied(page, page, workspace, 403, 'workspace');
   await expect(page.getByText('Code execution is off in Main')).toBeVisible();
@@ -36,7 +36,7 @@ test('each denial has its name and its fix, in the API and on the page', async (
   await makeViewer(page);
   await go(page, 'Workspaces');
   await page.getByRole('link', { name: 'Main' }).click();
-  await page.getByRole('switch', { name: 'Code execution in Main' }).press('Space');
+  await turnOn(page, 'Code execution in Main');
   await page.getByLabel('Sandboxes at once (sandboxes)').fill('1');
   await page.getByRole('button', { name: 'Save quotas' }).click();
   await expect(page.getByText('Saved.')).toBeVisible();

@@ -1,7 +1,7 @@
 import { type APIRequestContext, expect, type Page, test } from '@playwright/test';
 import { body } from '../lib/api.js';
 import { look } from '../lib/look.js';
-import { go, setUp } from '../lib/people.js';
+import { go, setUp, turnOn } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -99,20 +99,16 @@ async function activateInConsole(page: Page) {
 
 async function switchOn(page: Page) {
   await go(page, 'System → Sandbox');
-  const deployment = page.getByRole('switch', { name: 'Code execution' });
-  await expect(deployment).toBeDisabled();
-  await page.getByLabel('Default profile').selectOption({ label: 'This machine' });
-  await deployment.press('Space');
-  await expect(deployment).toBeChecked();
+  await expect(page.getByRole('switch', { name: 'Code execution' })).toBeDisabled();
+  await page.getByLabel('Default profile', { exact: true }).selectOption({ label: 'This machine' });
+  await turnOn(page, 'Code execution');
   await look(page, '04-sandbox-on');
 
   await go(page, 'Workspaces');
   await expect(page.getByRole('link', { name: 'Main' })).toBeVisible();
   await look(page, '05-workspaces');
   await page.getByRole('link', { name: 'Main' }).click();
-  const workspace = page.getByRole('switch', { name: 'Code execution in Main' });
-  await workspace.press('Space');
-  await expect(workspace).toBeChecked();
+  await turnOn(page, 'Code execution in Main');
   await look(page, '05-workspace-on');
 }
 

@@ -1,8 +1,11 @@
-import { TextInput } from '@mantine/core';
+import { TextInput, VisuallyHidden } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import styles from './DataTable.module.css';
 import { Icon } from './Icon';
 import { useListSearch } from './useListSearch';
+
+/** The name of the column at the right that says what can be done with a row. */
+export const ACTIONS = 'Actions';
 
 export interface Column<Row> {
   name: string;
@@ -64,7 +67,12 @@ export function DataTable<Row>({ label, rows, rowKey, columns, empty, words }: P
             {shown.map((row) => (
               <tr key={rowKey(row)}>
                 {columns.map((column) => (
-                  <td key={column.name}>{column.cell(row)}</td>
+                  <td
+                    key={column.name}
+                    className={column.name === ACTIONS ? styles.menu : undefined}
+                  >
+                    {column.cell(row)}
+                  </td>
                 ))}
               </tr>
             ))}
@@ -83,6 +91,13 @@ interface HeadProps<Row> {
 }
 
 function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
+  if (column.name === ACTIONS) {
+    return (
+      <th scope="col">
+        <VisuallyHidden>{ACTIONS}</VisuallyHidden>
+      </th>
+    );
+  }
   if (!column.order) return <th scope="col">{column.name}</th>;
   const isUp = sort === column.name;
   const isDown = sort === `-${column.name}`;

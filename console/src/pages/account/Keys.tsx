@@ -6,7 +6,7 @@ import { keysQuery } from '../../api/queries';
 import type { ApiKey } from '../../api/views';
 import { useSession } from '../../frame/useSession';
 import { Ago } from '../../parts/Ago';
-import { type Column, DataTable } from '../../parts/DataTable';
+import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';
 import { Loaded } from '../../parts/Loaded';
 import { Panel } from '../../parts/Page';
 import { RowMenu } from '../../parts/RowMenu';
@@ -56,7 +56,7 @@ function KeyTable({ workspace }: { workspace: string }) {
     { name: 'Made', cell: (key) => <Ago at={key.created_at} /> },
     { name: 'Last used', cell: (key) => (key.used_at ? <Ago at={key.used_at} /> : 'never') },
     {
-      name: '',
+      name: ACTIONS,
       cell: (key) => (
         <RowMenu
           of={key.name}

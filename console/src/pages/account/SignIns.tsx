@@ -5,7 +5,7 @@ import { useChange } from '../../api/change';
 import { signInsQuery } from '../../api/queries';
 import type { SignIn } from '../../api/views';
 import { Ago } from '../../parts/Ago';
-import { type Column, DataTable } from '../../parts/DataTable';
+import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';
 import { FailureNote } from '../../parts/FailureNote';
 import { Loaded } from '../../parts/Loaded';
 import { Panel } from '../../parts/Page';
@@ -31,7 +31,7 @@ export function SignIns() {
     { name: 'Signed in', cell: (one) => <Ago at={one.created_at} /> },
     { name: 'Last used', cell: (one) => <Ago at={one.seen_at} /> },
     {
-      name: '',
+      name: ACTIONS,
       // Of this browser's own session the way out is to sign out.
       cell: (one) =>
         !one.is_this && (

@@ -6,7 +6,7 @@ import type { LiveSandbox } from '../../api/views';
 import { Ago } from '../../parts/Ago';
 import { CopyText } from '../../parts/CopyText';
 import { Countdown } from '../../parts/Countdown';
-import { type Column, DataTable } from '../../parts/DataTable';
+import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';
 import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
 import { NamedState } from '../../parts/State';
@@ -55,7 +55,7 @@ export function SandboxesPage() {
   const columns: Column<LiveSandbox>[] = [
     ...facts,
     {
-      name: '',
+      name: ACTIONS,
       cell: (one) => (
         <Button variant="default" size="xs" onClick={() => setEnding(one)}>
           End it

@@ -4,7 +4,7 @@ import { usersQuery } from '../../api/queries';
 import type { User } from '../../api/views';
 import { useSession } from '../../frame/useSession';
 import { Ago } from '../../parts/Ago';
-import { type Column, DataTable } from '../../parts/DataTable';
+import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';
 import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
 import { Pager } from '../../parts/Pager';
@@ -46,7 +46,7 @@ export function UsersPage() {
       cell: (user) => <Ago at={user.created_at} />,
     },
     {
-      name: '',
+      name: ACTIONS,
       cell: (user) => (
         <RowMenu
           of={user.name}

@@ -8,7 +8,7 @@ import { membersQuery, sessionQuery } from '../../api/queries';
 import { type Member, type RoleName, roleOf, ROLES } from '../../api/views';
 import { useSession } from '../../frame/useSession';
 import { Ago } from '../../parts/Ago';
-import { type Column, DataTable } from '../../parts/DataTable';
+import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';
 import { FailureNote } from '../../parts/FailureNote';
 import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
@@ -65,7 +65,7 @@ export function MembersPage() {
       order: (member) => member.created_at,
     },
     {
-      name: '',
+      name: ACTIONS,
       cell: (member) => {
         const isSelf = member.user_id === user.id;
         if (!isSelf && !mayChange(member)) return null;
