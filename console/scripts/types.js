@@ -19,10 +19,6 @@ document.components.schemas.ErrorBody ??= {
   },
 };
 document.components.schemas.ExportForm ??= { type: 'string', enum: ['csv', 'json'] };
-// The console goes by path and method; names of operations may repeat.
-for (const item of Object.values(document.paths)) {
-  for (const operation of Object.values(item)) delete operation.operationId;
-}
 const types = await openapi(document, { emptyObjectsUnknown: true });
 await writeFile(
   to,

@@ -7,6 +7,18 @@ const WIDE = { width: 1280, height: 900 };
 const picture = (page: Page, name: string) =>
   page.screenshot({ path: `output/${name}.png`, fullPage: true });
 
+type Scheme = 'light' | 'dark';
+
+/** Shows a page in the light or the dark, and waits until it is drawn so. */
+async function show(page: Page, scheme: Scheme, size: typeof WIDE) {
+  await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' });
+  await page.setViewportSize(size);
+  await expect(page.locator('html')).toHaveAttribute('data-mantine-color-scheme', scheme);
+  await page.evaluate(
+    () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
+  );
+}
+
 /** Looks for what keeps people out, and takes a picture. */
 async function scan(page: Page, name: string) {
   await picture(page, name);
@@ -20,13 +32,13 @@ async function scan(page: Page, name: string) {
 /** Looks at a page in the light, in the dark, and on a phone. */
 export async function look(page: Page, name: string) {
   await expect(page.getByText('Loading', { exact: true })).toHaveCount(0);
+  await show(page, 'light', WIDE);
   await scan(page, name);
-  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });
+  await show(page, 'dark', WIDE);
   await scan(page, `${name}-dark`);
-  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
-  await page.setViewportSize(NARROW);
+  await show(page, 'light', NARROW);
   await picture(page, `${name}-narrow`);
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   expect(width, `${name} fits on a phone`).toBeLessThanOrEqual(NARROW.width);
-  await page.setViewportSize(WIDE);
+  await show(page, 'light', WIDE);
 }

@@ -37,7 +37,7 @@ test('each denial has its name and its fix, in the API and on the page', async (
   await go(page, 'Workspaces');
   await page.getByRole('link', { name: 'Main' }).click();
   await turnOn(page, 'Code execution in Main');
-  await page.getByLabel('Sandboxes at once (sandboxes)').fill('1');
+  await page.getByLabel('Sandboxes at once').fill('1');
   await page.getByRole('button', { name: 'Save quotas' }).click();
   await expect(page.getByText('Saved.')).toBeVisible();
   await expect(page.getByText('0 of 1 now')).toBeVisible();
@@ -91,11 +91,12 @@ async function denied(who: Page, shown: Page, workspace: string, status: number,
 
 async function makeViewer(page: Page) {
   await go(page, 'Users');
-  await page.getByLabel('E-mail').fill(VIEWER.email);
-  await page.getByLabel('Name', { exact: true }).fill(VIEWER.name);
-  await page.getByLabel('First password').fill(VIEWER.password);
-  await page.getByLabel('Workspace', { exact: true }).selectOption({ label: 'Main' });
-  await page.getByLabel('Role in the workspace').selectOption('viewer');
+  const form = page.getByRole('region', { name: 'Make a user' });
+  await form.getByLabel('E-mail').fill(VIEWER.email);
+  await form.getByLabel('Name', { exact: true }).fill(VIEWER.name);
+  await form.getByLabel('First password').fill(VIEWER.password);
+  await form.getByLabel('Workspace', { exact: true }).selectOption({ label: 'Main' });
+  await form.getByLabel('Role in the workspace').selectOption('viewer');
   await page.getByRole('button', { name: 'Make user' }).click();
   await expect(page.getByRole('cell', { name: VIEWER.email })).toBeVisible();
 }

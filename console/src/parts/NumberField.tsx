@@ -2,7 +2,7 @@ import { NumberInput } from '@mantine/core';
 
 interface Props {
   label: string;
-  unit: string;
+  unit?: string;
   help?: string;
   value: number;
   min?: number;
@@ -16,7 +16,7 @@ export function NumberField({ label, unit, help, isDisabled, onChange, ...rest }
   return (
     <NumberInput
       {...rest}
-      label={`${label} (${unit})`}
+      label={unit === undefined ? label : `${label} (${unit})`}
       description={help}
       inputWrapperOrder={['label', 'input', 'description', 'error']}
       allowNegative={false}

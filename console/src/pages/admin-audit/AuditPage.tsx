@@ -19,7 +19,11 @@ const columns: readonly Column<AuditEntry>[] = [
   { name: 'Who', cell: (entry) => entry.actor || entry.actor_kind },
   { name: 'From', cell: (entry) => <code>{entry.address}</code> },
   { name: 'Action', cell: (entry) => <code>{entry.action}</code> },
-  { name: 'What', cell: (entry) => `${entry.object_kind} ${entry.object}` },
+  {
+    name: 'What',
+    cell: (entry) =>
+      entry.object === entry.object_kind ? entry.object : `${entry.object_kind} ${entry.object}`,
+  },
   { name: 'Changed', cell: (entry) => entry.fields.join(', ') },
   {
     name: 'Request',

@@ -48,7 +48,6 @@ export function WorkspaceForm({ workspace }: { workspace: Workspace }) {
         />
         <NumberField
           label="Sandboxes at once"
-          unit="sandboxes"
           help="Idle ones count."
           max={1000}
           value={quotas.max_concurrent}
@@ -56,7 +55,6 @@ export function WorkspaceForm({ workspace }: { workspace: Workspace }) {
         />
         <NumberField
           label="New sandboxes per hour"
-          unit="sandboxes"
           help="In a rolling hour."
           max={100_000}
           value={quotas.max_jobs_per_hour}
