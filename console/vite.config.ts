@@ -12,6 +12,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     // It would be an inline script.
     modulePreload: { polyfill: false },
+    // What is built in asks for its licence to go along.
+    license: { fileName: 'licenses.md' },
     chunkSizeWarningLimit: 1000,
   },
 });

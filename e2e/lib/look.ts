@@ -29,6 +29,15 @@ async function scan(page: Page, name: string) {
   expect(grave, name).toEqual([]);
 }
 
+/** Looks at what stands over a page: a dialog, a menu. */
+export async function lookAtOverlay(page: Page, name: string) {
+  await show(page, 'light', WIDE);
+  await scan(page, name);
+}
+
+/** Shows the page as on a phone, until it is looked at again. */
+export const onPhone = (page: Page) => show(page, 'light', NARROW);
+
 /** Looks at a page in the light, in the dark, and on a phone. */
 export async function look(page: Page, name: string) {
   await expect(page.getByText('Loading', { exact: true })).toHaveCount(0);

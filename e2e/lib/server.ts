@@ -20,7 +20,10 @@ function setting(name: string): string {
 }
 
 /** Starts a server on the root tree of the tests and waits for the link that it prints. */
-export async function startServer(name: string): Promise<Server> {
+export async function startServer(
+  name: string,
+  environment: Record<string, string> = {},
+): Promise<Server> {
   const program = join(setting('GLOVEBOX_PROGRAMS'), 'glovebox');
   // A short path: the sockets of sandboxes lie below it.
   const data = await mkdtemp(join(tmpdir(), 'gbe-'));
@@ -38,7 +41,7 @@ export async function startServer(name: string): Promise<Server> {
       '--server-data',
       data,
     ],
-    { stdio: ['ignore', 'pipe', 'pipe'] },
+    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...environment } },
   );
   child.stderr.pipe(createWriteStream(`output/${name}.log`));
   const stop = async () => {

@@ -55,11 +55,12 @@ test('each denial has its name and its fix, in the API and on the page', async (
   await other.close();
 
   await go(page, 'Code execution');
-  const made = await ask(page, workspace);
-  await body(made, 201);
+  const made = await body<{ id: string }>(await ask(page, workspace), 201);
   await denied(page, page, workspace, 429, 'quota:max_concurrent');
   await expect(page.getByText('limit reached')).toBeVisible();
   await look(page, '23-denials');
+  // A sandbox outlives its server, and would stay until its hard limit.
+  await body(await page.request.delete(`${server.address}/api/v1/sandboxes/${made.id}`), 200);
   nothingWrong();
 });
 
@@ -83,7 +84,9 @@ async function denied(who: Page, shown: Page, workspace: string, status: number,
   const refusal = await body<Denied>(await ask(who, workspace), status);
   expect(refusal.code).toBe(name);
   expect(refusal.fix).not.toBe('');
-  const row = shown.getByRole('region', { name: 'last denials', exact: true }).getByRole('row', { name });
+  const row = shown
+    .getByRole('region', { name: 'last denials', exact: true })
+    .getByRole('row', { name });
   await expect(row.first()).toBeVisible();
   // What to do stands beside the name.
   await expect(row.first().getByRole('cell').nth(1)).not.toBeEmpty();

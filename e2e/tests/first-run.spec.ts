@@ -1,6 +1,6 @@
 import { type APIRequestContext, expect, type Page, test } from '@playwright/test';
 import { body } from '../lib/api.js';
-import { look } from '../lib/look.js';
+import { look, lookAtOverlay, onPhone } from '../lib/look.js';
 import { go, setUp, turnOn } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
@@ -71,12 +71,23 @@ test('an administrator goes from the link to a file that code made', async ({
 
   await go(page, 'Sandboxes');
   await page.getByRole('button', { name: 'End it' }).click();
+  await expect(page.getByRole('dialog')).toContainText('End the sandbox of ada@example.com?');
+  await lookAtOverlay(page, '12-end-sandbox');
   await page.getByRole('button', { name: 'End sandbox' }).click();
   await expect(page.getByText('No sandboxes.')).toBeVisible();
 
+  await onPhone(page);
+  const rail = page.getByRole('navigation');
+  await expect(rail.getByRole('link', { name: 'Members' })).toBeHidden();
+  await page.getByRole('button', { name: 'Open navigation' }).click();
+  await go(page, 'Members');
+  await expect(page.getByRole('heading', { level: 1, name: 'Members' })).toBeVisible();
+  await expect(rail.getByRole('link', { name: 'Members' })).toBeHidden();
+  await page.getByRole('button', { name: 'Open navigation' }).click();
+
   await page.getByRole('button', { name: 'Sign out' }).click();
   await expect(page.getByRole('heading', { name: 'Sign in to Glovebox' })).toBeVisible();
-  await look(page, '12-sign-in');
+  await look(page, '13-sign-in');
   nothingWrong();
 });
 
