@@ -14,6 +14,9 @@ export function SecretBox({ title, secret }: { title: string; secret: string }) 
         <Button size="xs" onClick={() => clipboard.copy(secret)}>
           {clipboard.copied ? 'Copied' : 'Copy'}
         </Button>
+        {clipboard.error !== null && (
+          <span role="alert">This browser does not let pages copy here: select it by hand.</span>
+        )}
         <span>It is shown this once. Store it before you leave this page.</span>
       </Stack>
     </Notice>
