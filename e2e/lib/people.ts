@@ -33,3 +33,16 @@ export async function turnOn(page: Page, name: string) {
   await control.press('Space');
   await expect(control).toBeChecked();
 }
+
+/** Makes a user and a member of `Main`. */
+export async function makeUser(page: Page, who: typeof ADMIN, role: string) {
+  await go(page, 'Users');
+  const form = page.getByRole('region', { name: 'Make a user' });
+  await form.getByLabel('E-mail').fill(who.email);
+  await form.getByLabel('Name', { exact: true }).fill(who.name);
+  await form.getByLabel('First password').fill(who.password);
+  await form.getByLabel('Workspace', { exact: true }).selectOption({ label: 'Main' });
+  await form.getByLabel('Role in the workspace').selectOption(role);
+  await page.getByRole('button', { name: 'Make user' }).click();
+  await expect(page.getByRole('cell', { name: who.email })).toBeVisible();
+}

@@ -1,7 +1,7 @@
 import { expect, type Page, test } from '@playwright/test';
 import { activate, body, type Denied } from '../lib/api.js';
 import { look } from '../lib/look.js';
-import { go, setUp, signIn, turnOn, VIEWER } from '../lib/people.js';
+import { go, makeUser, setUp, signIn, turnOn, VIEWER } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -33,7 +33,7 @@ test('each denial has its name and its fix, in the API and on the page', async (
   await denied(page, page, workspace, 403, 'workspace');
   await expect(page.getByText('Code execution is off in Main')).toBeVisible();
 
-  await makeViewer(page);
+  await makeUser(page, VIEWER, 'viewer');
   await go(page, 'Workspaces');
   await page.getByRole('link', { name: 'Main' }).click();
   await turnOn(page, 'Code execution in Main');
@@ -90,16 +90,4 @@ async function denied(who: Page, shown: Page, workspace: string, status: number,
   await expect(row.first()).toBeVisible();
   // What to do stands beside the name.
   await expect(row.first().getByRole('cell').nth(1)).not.toBeEmpty();
-}
-
-async function makeViewer(page: Page) {
-  await go(page, 'Users');
-  const form = page.getByRole('region', { name: 'Make a user' });
-  await form.getByLabel('E-mail').fill(VIEWER.email);
-  await form.getByLabel('Name', { exact: true }).fill(VIEWER.name);
-  await form.getByLabel('First password').fill(VIEWER.password);
-  await form.getByLabel('Workspace', { exact: true }).selectOption({ label: 'Main' });
-  await form.getByLabel('Role in the workspace').selectOption('viewer');
-  await page.getByRole('button', { name: 'Make user' }).click();
-  await expect(page.getByRole('cell', { name: VIEWER.email })).toBeVisible();
 }
