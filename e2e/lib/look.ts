@@ -19,6 +19,12 @@ async function show(page: Page, scheme: Scheme, size: typeof WIDE) {
   );
 }
 
+/** Nothing sticks out at the side. */
+async function fits(page: Page, name: string, size: typeof WIDE) {
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  expect(width, `${name} fits`).toBeLessThanOrEqual(size.width);
+}
+
 /** Looks for what keeps people out, and takes a picture. */
 async function scan(page: Page, name: string) {
   await picture(page, name);
@@ -43,11 +49,11 @@ export async function look(page: Page, name: string) {
   await expect(page.getByText('Loading', { exact: true })).toHaveCount(0);
   await show(page, 'light', WIDE);
   await scan(page, name);
+  await fits(page, name, WIDE);
   await show(page, 'dark', WIDE);
   await scan(page, `${name}-dark`);
   await show(page, 'light', NARROW);
   await picture(page, `${name}-narrow`);
-  const width = await page.evaluate(() => document.documentElement.scrollWidth);
-  expect(width, `${name} fits on a phone`).toBeLessThanOrEqual(NARROW.width);
+  await fits(page, name, NARROW);
   await show(page, 'light', WIDE);
 }
