@@ -1,0 +1,26 @@
+import type { components } from './schema';
+
+type Schemas = components['schemas'];
+
+export type ApiKey = Schemas['ApiKeyView'];
+export type AuditEntry = Schemas['AuditView'];
+export type CheckRecord = Schemas['CheckView'];
+export type ClassName = Schemas['ClassName'];
+export type CodeExecution = Schemas['CodeExecutionView'];
+export type Deployment = Schemas['DeploymentView'];
+export type LiveSandbox = Schemas['LiveSandboxView'];
+export type Member = Schemas['MemberView'];
+export type Meters = Schemas['MetersView'];
+export type ProfileDetail = Schemas['ProfileDetailView'];
+export type Quotas = Schemas['QuotasView'];
+export type RoleName = Schemas['RoleName'];
+export type Session = Schemas['SessionDocument'];
+export type SignIn = Schemas['SessionView'];
+export type User = Schemas['UserView'];
+export type Workspace = Schemas['WorkspaceView'];
+
+export const CLASSES: readonly ClassName[] = ['SMALL', 'MEDIUM', 'LARGE'];
+export const ROLES: readonly RoleName[] = ['viewer', 'editor', 'admin', 'owner'];
+
+/** A role as the API names it; what is not known counts as the least. */
+export const roleOf = (text: string): RoleName => ROLES.find((role) => role === text) ?? 'viewer';

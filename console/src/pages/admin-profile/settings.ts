@@ -1,0 +1,114 @@
+const MIB = 1024 * 1024;
+
+export interface NumberSetting {
+  key: string;
+  label: string;
+  unit: string;
+  /** How many of the API's units one of ours is. */
+  factor: number;
+  min: number;
+  max: number;
+  help: string;
+}
+
+const seconds = (key: string, label: string, min: number, max: number, help: string) => ({
+  key,
+  label,
+  unit: 's',
+  factor: 1,
+  min,
+  max,
+  help,
+});
+
+const mebibytes = (key: string, label: string, help: string) => ({
+  key,
+  label,
+  unit: 'MiB',
+  factor: MIB,
+  min: 1,
+  max: 1024 * 1024,
+  help,
+});
+
+const count = (
+  key: string,
+  label: string,
+  unit: string,
+  min: number,
+  max: number,
+  help: string,
+) => ({
+  key,
+  label,
+  unit,
+  factor: 1,
+  min,
+  max,
+  help,
+});
+
+/** Every setting that is a number, with what the server takes for it. */
+export const NUMBERS: readonly NumberSetting[] = [
+  seconds(
+    'idle_seconds',
+    'Idle limit',
+    10,
+    86_400,
+    'Without use for so long, processes end; files stay.',
+  ),
+  seconds('hard_seconds', 'Hard limit', 60, 604_800, 'A sandbox ends after it, used or not.'),
+  seconds(
+    'start_timeout_seconds',
+    'Start timeout',
+    1,
+    600,
+    'How long a sandbox may take to start.',
+  ),
+  seconds('execution_seconds', 'Execution limit', 1, 600, 'For one execution that asks for none.'),
+  seconds('max_execution_seconds', 'Longest execution', 1, 600, 'The most that one may ask for.'),
+  seconds('max_job_seconds', 'Longest job', 1, 604_800, 'For programs that go on after the call.'),
+  count(
+    'workspace_disk_mb',
+    'Workspace disk',
+    'MiB',
+    64,
+    16_384,
+    'The size of the workspace folder.',
+  ),
+  count('warm_pool', 'Warm pool', 'sandboxes', 0, 100, 'Kept ready and unused; 0 turns it off.'),
+  count('max_artifacts', 'Files per collection', 'files', 1, 1000, 'What is over it stays behind.'),
+  mebibytes('max_artifact_bytes', 'Size of a collection', 'All files together.'),
+  count('max_output_characters', 'Output kept', 'characters', 0, 10_000_000, 'Of one execution.'),
+  mebibytes('max_input_file_bytes', 'Largest input file', 'For one file.'),
+  mebibytes('max_input_total_bytes', 'All input files', 'For one sandbox.'),
+];
+
+export const ARTIFACT_TYPES: readonly string[] = [
+  'pptx',
+  'xlsx',
+  'docx',
+  'pdf',
+  'csv',
+  'tsv',
+  'json',
+  'txt',
+  'md',
+  'html',
+  'png',
+  'jpg',
+  'jpeg',
+  'gif',
+  'webp',
+  'svg',
+];
+
+export type Settings = Record<string, unknown>;
+
+/** A number of the settings in the unit of its field. */
+export function numberOf(settings: Settings, field: NumberSetting): number {
+  return Math.round(Number(settings[field.key] ?? 0) / field.factor);
+}
+
+export const textsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];

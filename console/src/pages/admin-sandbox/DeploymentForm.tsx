@@ -1,0 +1,80 @@
+import { NativeSelect, Switch } from '@mantine/core';
+import { answer, api } from '../../api/client';
+import { useChange } from '../../api/change';
+import { deploymentQuery, profilesQuery } from '../../api/queries';
+import type { Deployment, ProfileDetail } from '../../api/views';
+import { FailureNote } from '../../parts/FailureNote';
+import { Fields } from '../../parts/Fields';
+import { Notice } from '../../parts/Notice';
+import { sentence } from '../../parts/sentence';
+
+interface Props {
+  deployment: Deployment;
+  profiles: readonly ProfileDetail[];
+}
+
+interface Wish {
+  code_execution?: boolean;
+  default_profile_id?: string;
+}
+
+export function DeploymentForm({ deployment, profiles }: Props) {
+  const change = useChange(
+    (body: Wish) => answer(api.PATCH('/api/v1/admin/sandbox', { body })),
+    [deploymentQuery.queryKey, profilesQuery.queryKey],
+  );
+  const active = profiles.filter((one) => one.profile.state === 'active');
+  const present = deployment.default_profile_id ?? '';
+  const isOn = deployment.code_execution;
+  const reason = whyNot(deployment, active.length > 0);
+  const isLocked = deployment.is_locked || change.isPending;
+  return (
+    <>
+      {isOn && !deployment.is_forced_off && deployment.denial && (
+        <Notice tone="warn" title={sentence(deployment.denial.message)}>
+          {sentence(deployment.denial.fix)}
+        </Notice>
+      )}
+      <FailureNote error={change.error} />
+      <Fields>
+        <Switch
+          label="Code execution"
+          description={
+            isOn
+              ? 'Workspaces that are switched on may run code.'
+              : (reason ?? 'No code runs. Switch it on when you are ready.')
+          }
+          checked={isOn}
+          disabled={isLocked || (!isOn && reason !== null)}
+          onChange={(event) => change.mutate({ code_execution: event.currentTarget.checked })}
+        />
+        <NativeSelect
+          label="Default profile"
+          description="For workspaces that have no profile of their own"
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
+          value={present}
+          disabled={isLocked || active.length === 0}
+          data={[
+            ...(present === '' ? [{ value: '', label: 'None' }] : []),
+            ...profiles
+              .filter((one) => one.profile.state === 'active' || one.profile.id === present)
+              .map(({ profile }) => ({ value: profile.id, label: profile.name })),
+          ]}
+          onChange={(event) => {
+            const id = event.currentTarget.value;
+            if (id !== '') change.mutate({ default_profile_id: id });
+          }}
+        />
+      </Fields>
+    </>
+  );
+}
+
+/** Why code execution cannot be switched on now. */
+function whyNot(deployment: Deployment, hasActive: boolean): string | null {
+  if (deployment.is_forced_off) return 'It is forced off by the environment of the server.';
+  if (deployment.default_profile_id) return null;
+  return hasActive
+    ? 'Choose a default profile first.'
+    : 'Activate a profile first: open it below. Then make it the default.';
+}

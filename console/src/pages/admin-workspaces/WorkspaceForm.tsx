@@ -1,0 +1,91 @@
+import { NativeSelect, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { CLASSES, type ClassName, type Quotas, type Workspace } from '../../api/views';
+import { Conflict } from '../../parts/Conflict';
+import { Fields } from '../../parts/Fields';
+import { Form } from '../../parts/Form';
+import { NumberField } from '../../parts/NumberField';
+import { useDraft } from '../../parts/useDraft';
+import { useLeaveGuard } from '../../parts/useLeaveGuard';
+import { useWorkspaceChange } from './useWorkspaceChange';
+
+const MIB = 1024 * 1024;
+
+const valuesOf = ({ name, quotas }: Workspace): { name: string; quotas: Quotas } => ({
+  name,
+  quotas,
+});
+
+export function WorkspaceForm({ workspace }: { workspace: Workspace }) {
+  // The version that the draft began from: one that came meanwhile has to show as a conflict.
+  const [version, setVersion] = useState(workspace.version);
+  const { values, isDirty, set, reset } = useDraft(valuesOf(workspace));
+  const save = useWorkspaceChange(workspace.id);
+  const begin = (from: Workspace) => {
+    setVersion(from.version);
+    reset(valuesOf(from));
+  };
+  useLeaveGuard(isDirty);
+  // Nothing is typed yet, so what came meanwhile takes nothing away.
+  if (!isDirty && version !== workspace.version) begin(workspace);
+  const { quotas } = values;
+  const quota = (change: Partial<Quotas>) => set({ quotas: { ...quotas, ...change } });
+  return (
+    <Form
+      action="Save quotas"
+      isBusy={save.isPending}
+      error={save.error}
+      done={save.isSuccess && !isDirty ? 'Saved.' : null}
+      isDisabled={!isDirty}
+      onSubmit={() => save.mutate({ version, ...values }, { onSuccess: begin })}
+    >
+      <Conflict error={save.error} onReload={() => begin(workspace)} />
+      <Fields>
+        <TextInput
+          label="Name"
+          value={values.name}
+          onChange={(event) => set({ name: event.currentTarget.value })}
+        />
+        <NumberField
+          label="Sandboxes at once"
+          help="Idle ones count."
+          max={1000}
+          value={quotas.max_concurrent}
+          onChange={(max_concurrent) => quota({ max_concurrent })}
+        />
+        <NumberField
+          label="New sandboxes per hour"
+          help="In a rolling hour."
+          max={100_000}
+          value={quotas.max_jobs_per_hour}
+          onChange={(max_jobs_per_hour) => quota({ max_jobs_per_hour })}
+        />
+        <NumberField
+          label="Longest job"
+          unit="s"
+          max={604_800}
+          value={quotas.max_job_seconds}
+          onChange={(max_job_seconds) => quota({ max_job_seconds })}
+        />
+        <NumberField
+          label="Artifacts per day"
+          unit="MiB"
+          help="From midnight to midnight, UTC."
+          max={1024 ** 3}
+          value={Math.round(quotas.max_artifact_bytes_per_day / MIB)}
+          onChange={(mebibytes) => quota({ max_artifact_bytes_per_day: mebibytes * MIB })}
+        />
+        <NativeSelect
+          label="Largest sandbox"
+          description="SMALL 1 CPU and 1 GiB, MEDIUM 2 and 2, LARGE 4 and 4"
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
+          data={[...CLASSES]}
+          value={quotas.max_resource_class}
+          onChange={(event) => quota({ max_resource_class: classOf(event.currentTarget.value) })}
+        />
+      </Fields>
+    </Form>
+  );
+}
+
+const classOf = (text: string): ClassName => CLASSES.find((one) => one === text) ?? 'SMALL';

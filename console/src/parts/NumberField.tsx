@@ -1,0 +1,29 @@
+import { NumberInput } from '@mantine/core';
+
+interface Props {
+  label: string;
+  unit?: string;
+  help?: string;
+  value: number;
+  min?: number;
+  max?: number;
+  isDisabled?: boolean;
+  onChange: (value: number) => void;
+}
+
+/** A whole number with its unit. */
+export function NumberField({ label, unit, help, isDisabled, onChange, ...rest }: Props) {
+  return (
+    <NumberInput
+      {...rest}
+      label={unit === undefined ? label : `${label} (${unit})`}
+      description={help}
+      inputWrapperOrder={['label', 'input', 'description', 'error']}
+      allowNegative={false}
+      allowDecimal={false}
+      hideControls
+      disabled={isDisabled ?? false}
+      onChange={(value) => onChange(typeof value === 'number' ? value : Number(value))}
+    />
+  );
+}

@@ -1,0 +1,7 @@
+/** The API writes messages like Rust does, in lower case and without a full stop. */
+export function sentence(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === '') return '';
+  const begun = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+  return /[.:;…]$/.test(begun) ? begun : `${begun}.`;
+}

@@ -1,0 +1,48 @@
+import { expect, type Page } from '@playwright/test';
+
+export const ADMIN = { email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' };
+export const VIEWER = { email: 'vera@example.com', name: 'Vera', password: 'staple battery horse' };
+
+/** Follows the link that the server printed and makes the first administrator. */
+export async function setUp(page: Page, link: string) {
+  await page.goto(link);
+  await page.getByLabel('E-mail').fill(ADMIN.email);
+  await page.getByLabel('Name').fill(ADMIN.name);
+  await page.getByLabel('Password', { exact: true }).fill(ADMIN.password);
+  await page.getByRole('button', { name: 'Make administrator' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Sandbox' })).toBeVisible();
+}
+
+export async function signIn(page: Page, address: string, who: typeof ADMIN) {
+  await page.goto(`${address}/sign-in`);
+  await page.getByLabel('E-mail').fill(who.email);
+  await page.getByLabel('Password', { exact: true }).fill(who.password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Code execution' })).toBeVisible();
+}
+
+/** Goes to a page by the rail, as people do. */
+export async function go(page: Page, link: string) {
+  await page.getByRole('navigation').getByRole('link', { name: link }).click();
+}
+
+/** Turns a switch by the keyboard and waits until the server has taken it. */
+export async function turnOn(page: Page, name: string) {
+  const control = page.getByRole('switch', { name });
+  await expect(control).toBeEnabled();
+  await control.press('Space');
+  await expect(control).toBeChecked();
+}
+
+/** Makes a user and a member of `Main`. */
+export async function makeUser(page: Page, who: typeof ADMIN, role: string) {
+  await go(page, 'Users');
+  const form = page.getByRole('region', { name: 'Make a user' });
+  await form.getByLabel('E-mail').fill(who.email);
+  await form.getByLabel('Name', { exact: true }).fill(who.name);
+  await form.getByLabel('First password').fill(who.password);
+  await form.getByLabel('Workspace', { exact: true }).selectOption({ label: 'Main' });
+  await form.getByLabel('Role in the workspace').selectOption(role);
+  await page.getByRole('button', { name: 'Make user' }).click();
+  await expect(page.getByRole('cell', { name: who.email })).toBeVisible();
+}
