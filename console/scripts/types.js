@@ -6,19 +6,6 @@ const from = new URL('../../docs/reference/openapi.json', import.meta.url);
 const to = new URL('../src/api/schema.d.ts', import.meta.url);
 
 const document = JSON.parse(await readFile(from, 'utf8'));
-// What calls refer to; documents were written that do not describe it.
-document.components.schemas.ErrorBody ??= {
-  type: 'object',
-  required: ['code', 'message', 'fix', 'details', 'request_id'],
-  properties: {
-    code: { type: 'string' },
-    message: { type: 'string' },
-    fix: { type: 'string' },
-    details: { type: 'object' },
-    request_id: { type: 'string' },
-  },
-};
-document.components.schemas.ExportForm ??= { type: 'string', enum: ['csv', 'json'] };
 const types = await openapi(document, { emptyObjectsUnknown: true });
 await writeFile(
   to,

@@ -15,7 +15,7 @@ const START_LIMIT_MS = 60_000;
 
 function setting(name: string): string {
   const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: \`make test-e2e\` sets it`);
+  if (!value) throw new Error(`${name} is not set: \`make journeys\` sets it`);
   return value;
 }
 

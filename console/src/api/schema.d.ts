@@ -928,6 +928,19 @@ export interface components {
             /** @description Whether the server's environment has locked profiles. */
             is_locked: boolean;
         };
+        /** @description The body of an answer that is an error. */
+        ErrorBody: {
+            /** @description A stable word for programs. */
+            code: string;
+            /** @description More for programs; depends on the code. */
+            details: Record<string, unknown>;
+            /** @description What to do about it. */
+            fix: string;
+            /** @description What went wrong, in a sentence. */
+            message: string;
+            /** @description The id of the request, as the server's log has it. */
+            request_id: string;
+        };
         /** @description One run of code. */
         ExecutionView: {
             /** Format: date-time */
@@ -939,6 +952,11 @@ export interface components {
             /** @description `running` or `ended`. */
             state: string;
         };
+        /**
+         * @description In which form the audit log is exported.
+         * @enum {string}
+         */
+        ExportForm: "csv" | "json";
         /** @description A file or folder in a sandbox. */
         FileView: {
             /** Format: int64 */
@@ -1426,15 +1444,6 @@ export interface components {
              */
             version: number;
         };
-        ErrorBody: {
-            code: string;
-            message: string;
-            fix: string;
-            details: Record<string, unknown>;
-            request_id: string;
-        };
-        /** @enum {string} */
-        ExportForm: "csv" | "json";
     };
     responses: never;
     parameters: never;

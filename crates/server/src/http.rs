@@ -41,6 +41,7 @@ use crate::app::App;
                        `Authorization: Bearer KEY` with an API key.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
+    components(schemas(error::ErrorBody, admin::ExportForm)),
     modifiers(&Security)
 )]
 struct Document;
