@@ -151,10 +151,19 @@ async fn suspend_if_idle(app: &App, lease: &Lease) -> Result<(), SandboxError> {
         .store()
         .move_lease(lease.id, LeaseState::Ready, LeaseState::Suspended)
         .await?;
-    if moved {
-        app.agent(lease.id).end_workload().await?;
-        tracing::info!(sandbox = %lease.id, "a sandbox was suspended");
+    if !moved {
+        return Ok(());
     }
+    // Code that came between the two looks is running now.
+    let running = app.store().running_executions(Some(lease.id)).await?;
+    if !running.is_empty() {
+        app.store()
+            .move_lease(lease.id, LeaseState::Suspended, LeaseState::Ready)
+            .await?;
+        return Ok(());
+    }
+    app.agent(lease.id).end_workload().await?;
+    tracing::info!(sandbox = %lease.id, "a sandbox was suspended");
     Ok(())
 }
 

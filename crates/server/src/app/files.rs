@@ -3,24 +3,35 @@
 use glovebox_client::AgentClient;
 use glovebox_protocol::file::{FileName, Listing, Transferred};
 use glovebox_protocol::ids::SandboxId;
-use glovebox_store::Access;
+use glovebox_store::{Access, LeaseState};
 
 use super::App;
-use super::sandboxes::SandboxError;
+use super::sandboxes::{SandboxError, gone};
 
 impl App {
-    /// A client of the agent in a sandbox that the caller may use, for its files.
+    /// A client of the agent in a sandbox that the caller may see, for its files, and the largest
+    /// file that may be pushed in, in bytes.
+    ///
+    /// Files start nothing and run nothing, so the gate is not asked: a key without the scope to
+    /// run code can fetch what code has made, also when code execution has been switched off
+    /// meanwhile. The agent is there in a suspended sandbox too.
     ///
     /// # Errors
-    /// When there is none, it has ended, or the gate does not let the caller through.
+    /// When there is none, or it has ended.
     pub async fn files_of(
         &self,
         access: &Access,
         sandbox: SandboxId,
-    ) -> Result<AgentClient, SandboxError> {
-        let (lease, _) = self.usable_sandbox(access, sandbox).await?;
+    ) -> Result<(AgentClient, u64), SandboxError> {
+        let lease = self.store().lease_of(access, sandbox).await?;
+        let lease = lease.ok_or(SandboxError::NotFound)?;
+        if lease.state == LeaseState::Ended {
+            return Err(gone(&lease));
+        }
+        let profile = self.store().profile(lease.profile_id).await?;
+        let profile = profile.ok_or(SandboxError::NotFound)?;
         self.store().touch_lease(lease.id).await?;
-        Ok(self.agent(sandbox))
+        Ok((self.agent(sandbox), profile.settings.max_input_file_bytes))
     }
 
     /// The files of a sandbox after `after`, in order.
@@ -33,7 +44,7 @@ impl App {
         sandbox: SandboxId,
         after: Option<&FileName>,
     ) -> Result<Listing, SandboxError> {
-        let agent = self.files_of(access, sandbox).await?;
+        let (agent, _) = self.files_of(access, sandbox).await?;
         Ok(agent.list(after).await?)
     }
 
@@ -49,7 +60,7 @@ impl App {
         name: &FileName,
         spooled: &std::path::Path,
     ) -> Result<Transferred, SandboxError> {
-        let agent = self.files_of(access, sandbox).await?;
+        let (agent, _) = self.files_of(access, sandbox).await?;
         Ok(agent.put_path(name, spooled).await?)
     }
 
@@ -63,7 +74,7 @@ impl App {
         sandbox: SandboxId,
         name: &FileName,
     ) -> Result<(), SandboxError> {
-        let agent = self.files_of(access, sandbox).await?;
+        let (agent, _) = self.files_of(access, sandbox).await?;
         Ok(agent.delete(name).await?)
     }
 }

@@ -124,8 +124,7 @@ pub(crate) async fn put(
         .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
         .await?;
     let name = file_name(path_of(&uri))?;
-    let (_, grant) = app.usable_sandbox(&access, sandbox).await?;
-    let limit = grant.profile.settings.max_input_file_bytes;
+    let (_, limit) = app.files_of(&access, sandbox).await?;
     let spooled = spool(&app, body, limit).await?;
     let stored = app
         .put_file(&access, sandbox, &name, spooled.path())
@@ -188,7 +187,7 @@ pub(crate) async fn get(
         .access_to(&app, sandbox, Some(KeyScope::FilesRead))
         .await?;
     let name = file_name(path_of(&uri))?;
-    let agent = app.files_of(&access, sandbox).await?;
+    let (agent, _) = app.files_of(&access, sandbox).await?;
     let stat = agent.stat(&name).await.map_err(SandboxError::from)?;
     // Into a file first: what arrives is only known to be whole when all of it is there.
     let failed = |error: std::io::Error| {

@@ -166,6 +166,26 @@ fn types(events: &[Value]) -> Vec<&str> {
         .collect()
 }
 
+/// What the example of the Python client says.
+async fn python_client(address: std::net::SocketAddr, key: &Who) -> String {
+    let Who::Key(key) = key else {
+        panic!("it takes a key")
+    };
+    let client = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/python");
+    let ran = tokio::process::Command::new("python3")
+        .arg(client.join("examples/sum.py"))
+        .env("PYTHONPATH", client.join("src"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("GLOVEBOX_URL", format!("http://{address}"))
+        .env("GLOVEBOX_KEY", key)
+        .output()
+        .await
+        .unwrap();
+    let complaint = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{complaint}");
+    String::from_utf8_lossy(&ran.stdout).into_owned()
+}
+
 const SUM: &str = "total = sum(n * n for n in range(1, 101))
 open('sum.csv', 'w').write(f'sum\\n{total}\\n')
 print('counted')
@@ -246,7 +266,7 @@ async fn from_the_first_link_to_a_file_that_left_a_sandbox() {
         .await
         .ok();
     assert_eq!(meters["meters"]["concurrent"], 1);
-    assert_eq!(meters["meters"]["artifact_bytes_today"], 11);
+    assert_eq!(meters["meters"]["artifact_bytes_today"], 11 + 21);
     let live = server.get(&ada, "/api/v1/admin/sandboxes").await.ok();
     assert_eq!(live["items"][0]["user_email"], "ada@example.com");
     let path = format!("/api/v1/sandboxes/{id}");

@@ -211,3 +211,34 @@ async fn a_key_runs_code_only_with_its_scope() {
     assert_eq!(ask(&without).await, named("role"));
     assert_eq!(ask(&with).await, (201, String::new()));
 }
+
+#[tokio::test]
+async fn files_are_fetched_without_the_scope_to_run_code_and_when_that_is_off() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    stage.open(workspace).await;
+    let (ada, session) = stage.member(workspace, "ada", Role::Editor).await;
+    let body = json!({ "workspace_id": workspace });
+    let made = stage
+        .call(&session, "POST", "/api/v1/sandboxes", &body)
+        .await
+        .ok();
+    let files = format!("/api/v1/sandboxes/{}/files", made["id"].as_str().unwrap());
+    let reader = stage
+        .key(workspace, Some(ada), &[KeyScope::FilesRead])
+        .await;
+    let status = async |who: &Who, method: &str| {
+        let path = format!("{files}/a.txt");
+        stage.call(who, method, &path, &json!({})).await.status
+    };
+    assert_eq!(status(&session, "PUT").await, 200);
+    assert_eq!(status(&reader, "PUT").await, 403);
+    assert_eq!(status(&reader, "GET").await, 200);
+    let mut row = stage.store().workspace(workspace).await.unwrap().unwrap();
+    row.code_execution = false;
+    let mut changes = stage.store().begin().await.unwrap();
+    changes.update_workspace(&row).await.unwrap();
+    changes.commit().await.unwrap();
+    assert_eq!(status(&reader, "GET").await, 200);
+    assert_eq!(stage.get(&reader, &files).await.status, 200);
+}

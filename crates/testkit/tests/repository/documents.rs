@@ -9,9 +9,9 @@ use glovebox_testkit::repository;
 use crate::tracked::{TextFile, text_files};
 
 /// Folders at the root. A word that begins with one of them is a path.
-const FOLDERS: [&str; 13] = [
-    ".cargo", ".ci", ".config", "bench", "console", "crates", "deploy", "docs", "e2e", "examples",
-    "fuzz", "sandbox", "scripts",
+const FOLDERS: [&str; 14] = [
+    ".cargo", ".ci", ".config", "bench", "clients", "console", "crates", "deploy", "docs", "e2e",
+    "examples", "fuzz", "sandbox", "scripts",
 ];
 
 /// Endings of files at the root.

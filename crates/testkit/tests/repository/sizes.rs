@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::tracked::text_files;
+use crate::tracked::{TextFile, text_files};
 
 const LOOK_AGAIN: usize = 400;
 const TOO_LONG: usize = 800;
@@ -10,10 +10,17 @@ const TOO_LONG: usize = 800;
 /// Endings of files that people write and read line by line.
 const SOURCES: [&str; 6] = ["rs", "py", "ts", "tsx", "sh", "css"];
 
+/// Written by a program, and read by none but programs: the console's types of the API.
+const GENERATED: [&str; 1] = ["console/src/api/schema.d.ts"];
+
 #[test]
 fn no_source_file_is_over_800_lines() -> Result<()> {
     let mut findings = Vec::new();
-    for file in text_files()?.iter().filter(|file| file.is_a(&SOURCES)) {
+    let is_written = |file: &TextFile| {
+        let is_generated = GENERATED.iter().any(|path| file.path.ends_with(path));
+        file.is_a(&SOURCES) && !is_generated
+    };
+    for file in text_files()?.iter().filter(|file| is_written(file)) {
         let lines = file.text.lines().count();
         let finding = format!("{} has {lines} lines", file.path.display());
         if lines > TOO_LONG {
