@@ -258,6 +258,12 @@ async fn from_the_first_link_to_a_file_that_left_a_sandbox() {
         .await;
     assert_eq!(direct.text(), "sum\n338350\n");
 
+    let said = python_client(server.address, &key).await;
+    assert_eq!(
+        said,
+        "the sum is 338350 \nsquares.csv, version 1:\nlimit,sum\n100,338350\n"
+    );
+
     let meters = server
         .get(
             &ada,
