@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::app::gate::Denial;
 use crate::failure::chain;
 
-/// Why a request was not done. The request's id is put in by [`super::requests`].
+/// Why a request was not done. The request's id is put in where every answer passes.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     /// The status of the answer.
