@@ -97,6 +97,7 @@ test-build:
 	@scripts/need build
 	@scripts/need nextest
 	@scripts/need fuzz
+	scripts/console build
 	cargo build --locked --workspace --all-targets
 	scripts/template-library "$(DEBUG)"
 	@scripts/need test "$(DEBUG)/glovebox"
