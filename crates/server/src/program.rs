@@ -160,13 +160,12 @@ async fn secret(
     Ok(made)
 }
 
-/// Puts everything together that does not listen: for a server, and for commands beside it.
+/// Puts everything together that neither listens nor starts anything: for commands beside a server.
 ///
 /// # Errors
 /// See [`ProgramError`].
-pub async fn assemble(config: Config) -> Result<(App, impl Sized), ProgramError> {
-    let (app, supervised) = put_together(config).await?;
-    Ok((app, supervised))
+pub async fn assemble(config: Config) -> Result<App, ProgramError> {
+    put_together(config).await.map(|(app, _)| app)
 }
 
 async fn put_together(config: Config) -> Result<(App, Supervised), ProgramError> {

@@ -75,8 +75,7 @@ pub(crate) async fn run(
 
 async fn app(common: &AdminCommon, environment: &Environment) -> Result<App, Failure> {
     let config = super::serve::config(&common.place, environment, "")?;
-    let (app, _gateway) = assemble(config).await.map_err(super::serve::from_program)?;
-    Ok(app)
+    assemble(config).await.map_err(super::serve::from_program)
 }
 
 fn parse(scope: &str) -> Result<KeyScope, Failure> {

@@ -9,6 +9,7 @@ use glovebox_protocol::event::{Event, EventBody, Output};
 use glovebox_protocol::ids::{ExecutionId, SandboxId};
 use glovebox_protocol::kernel::Execute;
 use glovebox_protocol::process::Cancel;
+use glovebox_protocol::sign::BodyDigest;
 use glovebox_store::{
     Access, EndedWhy, Execution, ExecutionState, LeaseState, NewExecution, Placed, Profile,
 };
@@ -98,7 +99,8 @@ impl App {
             lease_id: sandbox,
             workspace_id: lease.workspace_id,
             idempotency_key: wish.idempotency_key,
-            request_hash: hash(&format!("{seconds}\n{}", wish.code)),
+            request_hash: BodyDigest::of(format!("{seconds}\n{}", wish.code).as_bytes())
+                .to_string(),
         };
         let mut changes = self.store().begin().await?;
         let placed = changes.place_execution(&new).await?;
@@ -397,14 +399,4 @@ impl Kept {
             });
         }
     }
-}
-
-fn hash(text: &str) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
-    digest.as_ref().iter().fold(String::new(), |mut hex, byte| {
-        use std::fmt::Write as _;
-        // Writing to a `String` cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }

@@ -250,16 +250,8 @@ impl App {
         let mut profile = detail.profile;
         profile.state = ProfileState::Active;
         profile.activated_at = Some(Utc::now());
-        let mut changes = self.store().begin().await?;
-        changes.update_profile(&profile).await?;
-        changes
-            .record(
-                actor,
-                entry("profile.activate", id, &profile.name, &["state"]),
-            )
-            .await?;
-        changes.commit().await?;
-        self.profile_detail(id).await
+        self.keep_profile(actor, &profile, "profile.activate", &["state"])
+            .await
     }
 
     /// Lets no more sandboxes be made on a profile. Those that run end by their limits.
@@ -278,16 +270,8 @@ impl App {
         }
         let mut profile = detail.profile;
         profile.state = ProfileState::Disabled;
-        let mut changes = self.store().begin().await?;
-        changes.update_profile(&profile).await?;
-        changes
-            .record(
-                actor,
-                entry("profile.disable", id, &profile.name, &["state"]),
-            )
-            .await?;
-        changes.commit().await?;
-        self.profile_detail(id).await
+        self.keep_profile(actor, &profile, "profile.disable", &["state"])
+            .await
     }
 
     /// Changes name and settings of a profile that was read at `version`.
@@ -326,13 +310,25 @@ impl App {
             return self.profile_detail(id).await;
         }
         let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+        self.keep_profile(actor, &profile, "profile.update", &fields)
+            .await
+    }
+
+    /// Writes a changed profile back, and into the audit log what changed.
+    async fn keep_profile(
+        &self,
+        actor: &Actor,
+        profile: &Profile,
+        action: &str,
+        fields: &[&str],
+    ) -> Result<ProfileDetail, ProfileError> {
         let mut changes = self.store().begin().await?;
-        changes.update_profile(&profile).await?;
+        changes.update_profile(profile).await?;
         changes
-            .record(actor, entry("profile.update", id, &profile.name, &fields))
+            .record(actor, entry(action, profile.id, &profile.name, fields))
             .await?;
         changes.commit().await?;
-        self.profile_detail(id).await
+        self.profile_detail(profile.id).await
     }
 
     /// Changes what is set for the whole installation.

@@ -2,9 +2,9 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use glovebox_store::Token;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode, Uri};
-use ring::rand::{SecureRandom as _, SystemRandom};
 use rust_embed::EmbeddedFile;
 
 use super::error::ApiError;
@@ -65,16 +65,10 @@ fn page() -> Response {
         let text = "The console was not built into this program: run `make console` and build it again. The API is at /api/v1.\n";
         return (StatusCode::NOT_FOUND, text).into_response();
     };
-    let mut bytes = [0; 16];
-    if SystemRandom::new().fill(&mut bytes).is_err() {
+    let Ok(nonce) = Token::random("") else {
         return ApiError::internal().into_response();
-    }
-    let nonce = bytes.iter().fold(String::new(), |mut hex, byte| {
-        use std::fmt::Write as _;
-        // Writing to a `String` cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    });
+    };
+    let nonce = nonce.reveal();
     let policy = format!(
         "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; \
          font-src 'self'; img-src 'self' blob:; connect-src 'self'; frame-src 'self'; \
@@ -83,7 +77,7 @@ fn page() -> Response {
     let Ok(policy) = HeaderValue::from_str(&policy) else {
         return ApiError::internal().into_response();
     };
-    let text = String::from_utf8_lossy(&file.data).replace(NONCE, &nonce);
+    let text = String::from_utf8_lossy(&file.data).replace(NONCE, nonce);
     let headers = [
         (
             CONTENT_TYPE,
