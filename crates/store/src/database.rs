@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeZone as _, Utc};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions, AnyRow};
-use sqlx::{Any, AnyPool, Row as _};
+use sqlx::{Any, AnyConnection, AnyPool, Connection as _, Row as _};
 
 use crate::error::StoreError;
 use crate::migrate;
@@ -80,6 +80,13 @@ impl Store {
             _ => address.to_owned(),
         };
         let options = AnyConnectOptions::from_str(&url).map_err(failed)?;
+        if backend == Backend::Postgres {
+            // A pool tries again until its patience is over, and then tells of that and not of why.
+            let first = AnyConnection::connect_with(&options)
+                .await
+                .map_err(failed)?;
+            first.close().await.map_err(failed)?;
+        }
         let pool = AnyPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(Duration::from_millis(PATIENCE_MS))

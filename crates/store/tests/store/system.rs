@@ -109,3 +109,13 @@ async fn what_is_not_committed_has_not_happened(database: Database) {
     changes.commit().await.unwrap();
     assert_eq!(store.setting::<i32>("a").await.unwrap(), Some(2));
 }
+
+#[tokio::test]
+async fn a_database_that_refuses_is_told_with_the_reason_and_without_the_password() {
+    let refused = Store::open("postgres://me:secret@127.0.0.1:1/gb").await;
+    let error = refused.unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    let said = format!("{error}: {cause}");
+    assert!(said.contains("refused"), "{said}");
+    assert!(!said.contains("secret"), "{said}");
+}
