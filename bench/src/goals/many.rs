@@ -8,7 +8,7 @@ use glovebox_runtime::Start;
 use super::Repeats;
 use crate::figures::Figure;
 use crate::inspect;
-use crate::machine::available_mib;
+use crate::machine::{available_mib, busy_ms, memory_monitors_ms};
 use crate::stage::{Stage, milliseconds};
 use crate::statistics::Samples;
 
@@ -28,7 +28,8 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
     let (free, shares) = (available_mib(), inspect::all_shares_mib()?);
     let (mut creates, mut firsts, mut places) = (Vec::new(), Vec::new(), Vec::new());
     let mut steps = Vec::new();
-    for _ in 0..count {
+    let mut work = vec![Work::so_far()];
+    for made in 0..count {
         let asked = Instant::now();
         let sandbox = stage.create(Start::Template).await?;
         creates.push(milliseconds(asked));
@@ -37,7 +38,11 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
         steps.push(stage.steps(&sandbox));
         // Nobody keeps a connection to an idle one.
         places.push(sandbox.place());
+        if made + 1 == near || made + 1 == count - near {
+            work.push(Work::so_far());
+        }
     }
+    work.push(Work::so_far());
     let each = |all: f64| all / count as f64;
     let used = each(free - available_mib());
     let share = each(inspect::all_shares_mib()? - shares);
@@ -77,9 +82,54 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
         Figure::new("G9", "used_all_mib", used * count as f64, count),
         Figure::new("G9", "remove_each_ms", ended, count),
     ];
+    figures.extend(by_processor(&work, near, count));
     figures.extend(by_step("first", &steps[..near])?);
     figures.extend(by_step("thousandth", &steps[count - near..])?);
     Ok(figures)
+}
+
+/// Processor time, in milliseconds of one processor.
+struct Work {
+    /// All that was done, but for what comes next.
+    ours: f64,
+    /// What Linux did to watch memory, which it does for nobody's sandbox.
+    monitors: f64,
+}
+
+impl Work {
+    fn so_far() -> Self {
+        let monitors = memory_monitors_ms();
+        Self {
+            ours: busy_ms() - monitors,
+            monitors,
+        }
+    }
+
+    fn until(&self, later: &Self) -> Self {
+        Self {
+            ours: later.ours - self.ours,
+            monitors: later.monitors - self.monitors,
+        }
+    }
+}
+
+/// Processor time for each of the first and of the last. `work` is what was done when the first
+/// `near` of `count` began and ended, and when the last did.
+fn by_processor(work: &[Work], near: usize, count: usize) -> [Figure; 4] {
+    let (first, last) = (work[0].until(&work[1]), work[2].until(&work[3]));
+    let each = |ms: f64| ms / near as f64;
+    let ratio = last.ours / first.ours;
+    [
+        Figure::new("G9", "first_processor_ms", each(first.ours), near),
+        Figure::new("G9", "thousandth_processor_ms", each(last.ours), near),
+        Figure::new("G9", "thousandth_processor_ratio", ratio, count),
+        Figure::new(
+            "G9",
+            "thousandth_memory_monitor_ms",
+            each(last.monitors),
+            near,
+        ),
+    ]
 }
 
 /// How long each step took the launcher among some neighbours: where a difference comes from.

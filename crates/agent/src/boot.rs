@@ -126,9 +126,6 @@ pub(crate) async fn bring_up(config: AgentConfig, options: Options) -> Result<Ag
         drop(signal(kind).map_err(BootError::Signals)?);
     }
     let agent = Agent::new(config, options)?;
-    // Taking on other ids for file work makes a process readable again where the host is set up
-    // to debug such programs.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(BootError::Dumpable)?;
     agent.run_as_workload(link_font_caches).await;
     Ok(agent)
 }

@@ -79,6 +79,7 @@ impl Shared {
 
     /// From now on it is somebody's to use.
     pub(crate) fn begin_use(self: &Arc<Self>, claimed: &Claimed) {
+        self.kernel.warm();
         // The time as nobody's sandbox was no idle time of its owner's.
         drop(self.activity.begin());
         if let Some(limit) = claimed.idle_limit {

@@ -25,6 +25,7 @@ mod removing;
 mod renewing;
 mod run_folder;
 mod serve;
+mod spare;
 mod templates;
 mod timers;
 mod words;

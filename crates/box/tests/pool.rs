@@ -9,7 +9,9 @@ use std::path::Path;
 use glovebox_box::control::{BoxEnd, BoxKind, FaultKind, FromLauncher, Renewal, ToLauncher};
 use glovebox_protocol::launcher_line::ToAgent;
 use rustix::process::{Pid, Signal, kill_process};
-use support::launcher::{Launcher, order, order_at, posture, spec, tell, template_spec};
+use support::launcher::{
+    Launcher, group_of, groups_of_boxes, order, order_at, posture, spec, tell, template_spec,
+};
 use support::lease::Lease;
 use support::oracle::Host;
 use support::tree;
@@ -72,6 +74,36 @@ fn a_ready_box_is_given_away_once_and_becomes_what_it_was_asked_to_be() {
     assert_eq!(launcher.pools(), []);
     Host::settles(&pod, |host| *host == before);
     assert!(launcher.close().success());
+}
+
+#[test]
+fn the_groups_of_the_next_box_are_there_before_it_is() {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let pod = launcher.pod();
+    assert_eq!(groups_of_boxes(&pod).len(), 0);
+    // One is only made once a kernel takes code, and the answer to a question comes after that.
+    let groups_once = |launcher: &mut Launcher, ready| {
+        launcher.pool_once(|pool| pool.ready == ready);
+        launcher.list();
+        groups_of_boxes(&pod)
+    };
+    launcher.keep_ready(&kind(), 1);
+    let first = groups_once(&mut launcher, 1);
+    assert_eq!(first.len(), 2, "{first:?}");
+    launcher.keep_ready(&kind(), 2);
+    let second = groups_once(&mut launcher, 2);
+    assert_eq!(second.len(), 3, "{second:?}");
+    assert!(first.is_subset(&second), "{first:?} {second:?}");
+    // A box that is to be held to something else gets groups of its own.
+    let mut other = spec();
+    other.kind.limits.processes += 1;
+    let other = launcher.create(other).unwrap();
+    assert!(group_of(&pod, &other).exists());
+    launcher.remove(other.sandbox);
+    assert_eq!(groups_of_boxes(&pod), second);
+    assert!(launcher.close().success());
+    assert_eq!(groups_of_boxes(&pod).len(), 0);
 }
 
 #[test]

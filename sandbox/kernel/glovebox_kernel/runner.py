@@ -13,6 +13,8 @@ globals()["__builtins__"] = dict(vars(builtins))  # see wire.py
 
 _LEAST_RECURSION = 500
 
+_EMPTY_CELL = "pass"
+
 _get_recursion_limit = sys.getrecursionlimit
 _set_recursion_limit = sys.setrecursionlimit
 _set_trace = sys.settrace
@@ -40,9 +42,18 @@ class Runner:
                 return 0
             if frame["type"] == "environment":
                 environment.take(frame["variables"])
+            if frame["type"] == "warm":
+                self._warm()
             if frame["type"] == "execute":
                 self._execute(frame["id"], frame["code"], bool(frame.get("silent")))
         return reporter.exit_status
+
+    def _warm(self) -> None:
+        """Runs an empty cell unseen: a kernel that lay idle has its code nowhere near the processor.
+
+        Only before the first call, so nothing of a user's can be in it.
+        """
+        self._run_cell(_EMPTY_CELL, store_history=False, silent=True)
 
     def _execute(self, execution: str, code: str, silent: bool) -> None:
         reporter = self._reporter

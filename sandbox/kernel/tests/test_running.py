@@ -29,6 +29,16 @@ class Running(KernelCase):
         self.assertEqual((quiet.stdout, quiet.result), ("heard\n", None))
         self.assertEqual(kernel.run("2").reply["execution_count"], 2)
 
+    def test_a_kernel_that_was_warmed_is_as_new(self):
+        names = "sorted(name for name in globals() if name not in ('In', 'Out'))"
+        cold = self.fresh().run(names)
+        kernel = self.fresh()
+        kernel.send({"type": "warm"})
+        warm = kernel.run(names)
+        self.assertEqual(warm.result, cold.result)
+        self.assertEqual(warm.reply["execution_count"], 1)
+        self.assertEqual(kernel.run("len(In)").result["data"]["text/plain"], "3")
+
     def test_empty_code_is_answered_and_not_counted(self):
         before = self.ok("1").reply["execution_count"]
         self.assertEqual(self.ok("").reply["execution_count"], before)

@@ -1,5 +1,7 @@
 //! The conversation of one call: what is said and written, in the order in which it happened.
 
+use std::time::Duration;
+
 use glovebox_protocol::event::EventBody;
 use glovebox_protocol::frame::HEADER;
 use glovebox_protocol::ids::ExecutionId;
@@ -15,6 +17,10 @@ use super::message::{FromKernel, Status, count};
 use super::pipes::{CallPipes, which_have_more};
 use super::wire::{WireFault, frame};
 use crate::process::{KERNEL_GRACE, Pipe, Taken};
+
+/// How long the beginning of an answer is held back at most, so that it goes out with the end of a
+/// short call and costs nobody a turn of its own.
+const HELD_BACK: Duration = Duration::from_millis(1);
 
 /// Messages that are taken before others get their turn.
 const MESSAGES_A_TURN: u32 = 64;
@@ -69,9 +75,21 @@ impl<'a> Conversation<'a> {
     /// Sends the code and takes what comes until the kernel has answered, or cannot any more.
     pub(super) async fn run(mut self, kernel: &mut Live, late: &mut Late) -> CallEnd {
         self.send(kernel).await;
-        // Only now: whatever the caller does with the beginning of its answer, the code runs.
-        self.call.sink.begin_answer();
-        let end = self.listen(kernel, late).await;
+        let sink = self.call.sink;
+        let end = {
+            let listening = self.listen(kernel, late);
+            tokio::pin!(listening);
+            // Short code has ended by then, and all that it says is one write with the beginning.
+            match timeout(HELD_BACK, &mut listening).await {
+                Ok(end) => end,
+                Err(_) => {
+                    sink.begin_answer();
+                    listening.await
+                }
+            }
+        };
+        // What comes next may be more than can wait for a reader.
+        sink.begin_answer();
         match end {
             // All that was written before the answer has been passed on already.
             CallEnd::Reply(CallReply { ending: false, .. }) => {}
@@ -79,7 +97,7 @@ impl<'a> Conversation<'a> {
         }
         if matches!(end, CallEnd::Reply { .. }) {
             let CallPipes { stdout, stderr, .. } = self.pipes;
-            late.listen(self.call.sink.log().clone(), [stdout, stderr]);
+            late.listen(sink.log().clone(), [stdout, stderr]);
         }
         end
     }

@@ -210,6 +210,14 @@ impl Wire {
         self.stream.write_all(&frame(&document)).await
     }
 
+    /// Tells the runner that its first call is near. Nothing waits for it, and where there is no
+    /// room it is sent later.
+    pub(crate) fn send_warm(&mut self) {
+        self.unsent
+            .extend_from_slice(&frame(&json!({"type": "warm"})));
+        self.flush();
+    }
+
     /// Asks the runner to end.
     pub(crate) async fn send_shutdown(&mut self) -> std::io::Result<()> {
         self.stream

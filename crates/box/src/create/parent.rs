@@ -44,8 +44,8 @@ pub(crate) struct Surroundings {
 /// What a box is to be.
 #[derive(Debug, Clone)]
 pub(crate) struct Design {
-    /// What its socket and its control groups are called. The sandbox's id, or in a box that is
-    /// made in advance one that no sandbox has.
+    /// What its socket is called, and its control groups if they are not there already. The
+    /// sandbox's id, or in a box that is made in advance one that no sandbox has.
     pub(crate) name: SandboxId,
     pub(crate) kind: Rc<BoxKind>,
     /// Whose it is, where that is known.
@@ -81,7 +81,8 @@ pub(crate) struct Unmade {
     pub(crate) remains: Remains,
 }
 
-/// Begins a box: its ids, groups and socket, and its first process, which is let go.
+/// Begins a box: its ids, groups and socket, and its first process, which is let go. `spare` are
+/// groups for just such a box, where they have been made already.
 ///
 /// # Errors
 /// What could not be done, why, and what to do about it; with what has to be taken away again.
@@ -89,8 +90,12 @@ pub(crate) fn begin(
     surroundings: &Surroundings,
     slots: &mut Slots,
     design: &Design,
+    spare: Option<BoxGroups>,
 ) -> Result<Begun, Box<Unmade>> {
-    let mut remains = Remains::default();
+    let mut remains = Remains {
+        groups: spare,
+        ..Remains::default()
+    };
     match try_begin(surroundings, slots, design, &mut remains) {
         Ok(begun) => Ok(Begun { remains, ..begun }),
         Err((fault, process)) => Err(Box::new(Unmade {
@@ -146,15 +151,19 @@ fn prepare(
     let (omissions, name) = (&design.omissions, design.name.to_string());
     let layers = check_layers(&design.kind.layers)?;
     let ids = take_ids(slots, remains, omissions)?;
-    let groups = BoxGroups::make(
-        &surroundings.pod,
-        &name,
-        &design.kind.limits,
-        surroundings.host_cpus,
-        omissions,
-    )
-    .map_err(in_groups)?;
-    let groups = remains.groups.insert(groups);
+    let groups = match &mut remains.groups {
+        Some(groups) => groups,
+        none => none.insert(
+            BoxGroups::make(
+                &surroundings.pod,
+                &name,
+                &design.kind.limits,
+                surroundings.host_cpus,
+                omissions,
+            )
+            .map_err(in_groups)?,
+        ),
+    };
     stages.mark("cgroups");
     let (socket, listener) = bind_socket(surroundings, &name)?;
     remains.socket = Some(name);

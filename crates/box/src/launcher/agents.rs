@@ -32,6 +32,7 @@ impl Pod {
                     self.agent_repeats_itself(key);
                 } else {
                     self.kernel_is_ready(key);
+                    self.make_spare_groups(key);
                 }
             }
             Heard::Nothing => {}

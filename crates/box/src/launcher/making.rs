@@ -90,7 +90,8 @@ impl Pod {
     pub(super) fn begin(&mut self, design: Design, wanted: Wanted) -> BoxKey {
         let key = self.boxes.next_key();
         let (name, sandbox, request) = (design.name, wanted.sandbox, wanted.request);
-        let taken_in = match begin(&self.surroundings, &mut self.slots, &design) {
+        let spare = self.take_spare_groups(&design);
+        let taken_in = match begin(&self.surroundings, &mut self.slots, &design, spare) {
             Ok(begun) => self.take_in(key, begun, design, wanted),
             Err(unmade) => Err(unmade),
         };

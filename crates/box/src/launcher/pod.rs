@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::boxes::{BoxKey, Boxes, Stage};
 use super::events::{Events, Source};
 use super::pools::Pools;
+use super::spare::SpareGroups;
 use super::templates::Templates;
 use super::timers::{Due, Timers};
 use crate::control::{BoxEnd, Fault, FromLauncher, Renewal};
@@ -28,6 +29,7 @@ pub(super) struct Pod {
     pub(super) boxes: Boxes,
     pub(super) templates: Templates,
     pub(super) pools: Pools,
+    pub(super) spare_groups: Option<SpareGroups>,
     pub(super) renewal: Renewal,
     /// What the runtime is to be told.
     pub(super) answers: Vec<FromLauncher>,
@@ -58,6 +60,7 @@ impl Pod {
             boxes: Boxes::default(),
             templates: Templates::default(),
             pools: Pools::default(),
+            spare_groups: None,
             renewal,
             answers: Vec::new(),
             is_to_end: false,

@@ -159,6 +159,7 @@ impl Pod {
     pub(super) fn end_all(&mut self) {
         self.left = None;
         self.pools.clear();
+        self.remove_spare_groups();
         for key in self.boxes.keys() {
             self.end(key, Vec::new());
         }

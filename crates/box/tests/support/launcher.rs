@@ -1,6 +1,6 @@
 //! Starting a launcher and asking it for boxes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::ops::Range;
@@ -430,11 +430,25 @@ pub(crate) fn posture(facts: &BoxFacts) -> BTreeMap<String, String> {
 
 /// The folder of a box in the first hierarchy.
 pub(crate) fn group_of(pod: &Pod, facts: &BoxFacts) -> PathBuf {
+    folder_of(pod).unwrap().join(facts.sandbox.to_string())
+}
+
+/// The names of all groups of boxes in the first hierarchy, also of those that have none yet.
+pub(crate) fn groups_of_boxes(pod: &Pod) -> BTreeSet<String> {
+    let groups = folder_of(pod).map(|folder| fs_err::read_dir(folder).unwrap());
+    let groups = groups.into_iter().flatten().map(|entry| entry.unwrap());
+    groups
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .filter(|name| name.parse::<SandboxId>().is_ok())
+        .collect()
+}
+
+/// The folder of the pod in the first hierarchy.
+fn folder_of(pod: &Pod) -> Option<PathBuf> {
     let pods = fs_err::read_dir(&pod.bases[0]).unwrap();
     pods.map(|entry| entry.unwrap())
         .find(|entry| entry.file_name().to_string_lossy().ends_with(&pod.run))
-        .map(|entry| entry.path().join(facts.sandbox.to_string()))
-        .unwrap()
+        .map(|entry| entry.path())
 }
 
 /// Lets the agent of a box run a program without the exec helper.

@@ -1,0 +1,74 @@
+//! The control groups of the next box, made while nobody waits for them: Linux takes the longer to
+//! make groups the more there are, and most boxes are like the one before.
+
+use glovebox_protocol::ids::SandboxId;
+use glovebox_protocol::limits::Limits;
+
+use super::boxes::BoxKey;
+use super::outer::say;
+use super::pod::Pod;
+use crate::cgroup::group::BoxGroups;
+use crate::create::parent::Design;
+use crate::fault::chain;
+
+/// Groups without a box.
+#[derive(Debug)]
+pub(super) struct SpareGroups {
+    /// What they hold a box to.
+    limits: Limits,
+    groups: BoxGroups,
+}
+
+impl Pod {
+    /// The groups that were made for the next box, if it is like the one before.
+    pub(super) fn take_spare_groups(&mut self, design: &Design) -> Option<BoxGroups> {
+        let is_like = |spare: &mut SpareGroups| spare.limits == design.kind.limits;
+        // One that lacks a protection may lack one of these.
+        (design.omissions == self.surroundings.omissions)
+            .then(|| self.spare_groups.take_if(is_like))
+            .flatten()
+            .map(|spare| spare.groups)
+    }
+
+    /// Makes groups for a box like this one, unless there are some.
+    pub(super) fn make_spare_groups(&mut self, like: BoxKey) {
+        let Some(limits) = self
+            .boxes
+            .running(like)
+            .map(|running| running.kind.limits.clone())
+        else {
+            return;
+        };
+        if let Some(spare) = &self.spare_groups {
+            if spare.limits == limits {
+                return;
+            }
+            self.remove_spare_groups();
+        }
+        let surroundings = &self.surroundings;
+        let made = BoxGroups::make(
+            &surroundings.pod,
+            // Nobody's: whoever gets them, they are known to nobody by this name.
+            &SandboxId::new().to_string(),
+            &limits,
+            surroundings.host_cpus,
+            &surroundings.omissions,
+        );
+        // Where that fails now, the box that needs them tries again, and tells why.
+        self.spare_groups = made.ok().map(|groups| SpareGroups { limits, groups });
+    }
+
+    /// Removes the groups that no box needs any more.
+    pub(super) fn remove_spare_groups(&mut self) {
+        let Some(spare) = self.spare_groups.take() else {
+            return;
+        };
+        // Nothing has ever run in them; the pod's own end takes what stays.
+        if let Err(error) = spare.groups.try_remove() {
+            say(format_args!(
+                "removing control groups that no box needs: {}",
+                chain(&error)
+            ));
+        }
+    }
+}
