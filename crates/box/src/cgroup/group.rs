@@ -72,6 +72,20 @@ impl BoxGroups {
         }
     }
 
+    /// Gives the groups another name. Only version 1 can do that.
+    ///
+    /// # Errors
+    /// The first folder that keeps its name.
+    pub(crate) fn rename(&mut self, name: &str) -> Result<(), CgroupError> {
+        for tree in &mut self.trees {
+            let renamed = tree.whole.with_file_name(name);
+            rustix::fs::rename(&tree.whole, &renamed)
+                .map_err(|error| on("renaming the control group", &tree.whole)(error.into()))?;
+            tree.whole = renamed;
+        }
+        Ok(())
+    }
+
     /// Makes the box's folder in every hierarchy, and keeps account of those that were made.
     fn make_folders(&mut self, pod: &PodGroups, name: &str) -> Result<(), CgroupError> {
         for tree in &pod.trees {

@@ -44,8 +44,8 @@ pub(crate) struct Surroundings {
 /// What a box is to be.
 #[derive(Debug, Clone)]
 pub(crate) struct Design {
-    /// What its socket is called, and its control groups if they are not there already. The
-    /// sandbox's id, or in a box that is made in advance one that no sandbox has.
+    /// What its socket and its control groups are called. The sandbox's id, or in a box that is
+    /// made in advance one that no sandbox has.
     pub(crate) name: SandboxId,
     pub(crate) kind: Rc<BoxKind>,
     /// Whose it is, where that is known.

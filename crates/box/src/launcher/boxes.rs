@@ -37,7 +37,7 @@ impl BoxKey {
 /// A box.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// What its socket is called.
+    /// What its socket and its control groups are called.
     pub(super) name: SandboxId,
     /// Whose it is.
     pub(super) sandbox: Option<SandboxId>,

@@ -1,5 +1,8 @@
 //! The control groups of the next box, made while nobody waits for them: Linux takes the longer to
 //! make groups the more there are, and most boxes are like the one before.
+//!
+//! Only where control groups are of version 1, in which a box has groups in several hierarchies, and
+//! in which a group can be given the name of its box afterwards.
 
 use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::limits::Limits;
@@ -8,6 +11,7 @@ use super::boxes::BoxKey;
 use super::outer::say;
 use super::pod::Pod;
 use crate::cgroup::group::BoxGroups;
+use crate::cgroup::layout::Version;
 use crate::create::parent::Design;
 use crate::fault::chain;
 
@@ -20,14 +24,21 @@ pub(super) struct SpareGroups {
 }
 
 impl Pod {
-    /// The groups that were made for the next box, if it is like the one before.
+    /// The groups that were made for the next box, under its name, if it is like the one before.
     pub(super) fn take_spare_groups(&mut self, design: &Design) -> Option<BoxGroups> {
         let is_like = |spare: &mut SpareGroups| spare.limits == design.kind.limits;
         // One that lacks a protection may lack one of these.
-        (design.omissions == self.surroundings.omissions)
+        let mut spare = (design.omissions == self.surroundings.omissions)
             .then(|| self.spare_groups.take_if(is_like))
-            .flatten()
-            .map(|spare| spare.groups)
+            .flatten()?;
+        match spare.groups.rename(&design.name.to_string()) {
+            Ok(()) => Some(spare.groups),
+            Err(error) => {
+                say(format_args!("control groups for a box: {}", chain(&error)));
+                remove(&spare);
+                None
+            }
+        }
     }
 
     /// Makes groups for a box like this one, unless there are some.
@@ -46,9 +57,12 @@ impl Pod {
             self.remove_spare_groups();
         }
         let surroundings = &self.surroundings;
+        if surroundings.pod.version == Version::Two {
+            return;
+        }
         let made = BoxGroups::make(
             &surroundings.pod,
-            // Nobody's: whoever gets them, they are known to nobody by this name.
+            // Nobody's, for as long as they have no box.
             &SandboxId::new().to_string(),
             &limits,
             surroundings.host_cpus,
@@ -60,15 +74,18 @@ impl Pod {
 
     /// Removes the groups that no box needs any more.
     pub(super) fn remove_spare_groups(&mut self) {
-        let Some(spare) = self.spare_groups.take() else {
-            return;
-        };
-        // Nothing has ever run in them; the pod's own end takes what stays.
-        if let Err(error) = spare.groups.try_remove() {
-            say(format_args!(
-                "removing control groups that no box needs: {}",
-                chain(&error)
-            ));
+        if let Some(spare) = self.spare_groups.take() {
+            remove(&spare);
         }
+    }
+}
+
+/// Nothing has ever run in them; the pod's own end takes what stays.
+fn remove(spare: &SpareGroups) {
+    if let Err(error) = spare.groups.try_remove() {
+        say(format_args!(
+            "removing control groups that no box needs: {}",
+            chain(&error)
+        ));
     }
 }
