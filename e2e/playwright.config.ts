@@ -15,6 +15,8 @@ export default defineConfig({
       args: [
         // Chromium refuses its own sandbox to root, as which the tests run in containers.
         ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+        // A name that is this machine and that a browser does not take for it.
+        '--host-resolver-rules=MAP glovebox.test 127.0.0.1',
         '--disable-gpu',
         '--disable-quic',
         '--no-first-run',

@@ -25,6 +25,36 @@ export async function thisMachine(request: APIRequestContext, address: string): 
   return id;
 }
 
+/** The id of the workspace that the first run made. */
+export async function main(request: APIRequestContext, address: string): Promise<string> {
+  const answer = await request.get(`${address}/api/v1/workspaces`);
+  const { items } = await body<{ items: { workspace_id: string; name: string }[] }>(answer, 200);
+  const found = items.find(({ name }) => name === 'Main');
+  if (!found) throw new Error('the first run made no workspace `Main`');
+  return found.workspace_id;
+}
+
+/** Asks for a sandbox, as whoever the request is signed in as. */
+export const askForSandbox = (request: APIRequestContext, address: string, workspace: string) =>
+  request.post(`${address}/api/v1/sandboxes`, {
+    data: { workspace_id: workspace },
+    timeout: 120_000,
+  });
+
+/** Changes a workspace that others may have changed since. */
+export async function changeWorkspace(
+  request: APIRequestContext,
+  address: string,
+  workspace: string,
+  change: Record<string, unknown>,
+): Promise<void> {
+  const path = `${address}/api/v1/workspaces/${workspace}/code-execution`;
+  const present = await body<{ workspace: { version: number } }>(await request.get(path), 200);
+  const { version } = present.workspace;
+  const to = `${address}/api/v1/admin/workspaces/${workspace}`;
+  await body(await request.patch(to, { data: { version, ...change } }), 200);
+}
+
 /** Proves and activates this machine's profile and makes it the default. */
 export async function activate(request: APIRequestContext, address: string): Promise<void> {
   const id = await thisMachine(request, address);

@@ -2,6 +2,7 @@ import { expect, type Page } from '@playwright/test';
 
 export const ADMIN = { email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' };
 export const VIEWER = { email: 'vera@example.com', name: 'Vera', password: 'staple battery horse' };
+export const EDITOR = { email: 'ed@example.com', name: 'Ed', password: 'horse battery staple' };
 
 /** Follows the link that the server printed and makes the first administrator. */
 export async function setUp(page: Page, link: string) {
@@ -23,7 +24,7 @@ export async function signIn(page: Page, address: string, who: typeof ADMIN) {
 
 /** Goes to a page by the rail, as people do. */
 export async function go(page: Page, link: string) {
-  await page.getByRole('navigation').getByRole('link', { name: link }).click();
+  await page.getByRole('navigation').getByRole('link', { name: link, exact: true }).click();
 }
 
 /** Turns a switch by the keyboard and waits until the server has taken it. */
@@ -33,6 +34,16 @@ export async function turnOn(page: Page, name: string) {
   await control.press('Space');
   await expect(control).toBeChecked();
 }
+
+/** Chooses something that can be done with a row of a list. */
+export async function choose(page: Page, row: string, action: string) {
+  await page.getByRole('button', { name: `Actions for ${row}` }).click();
+  await page.getByRole('menuitem', { name: action }).click();
+}
+
+/** Says yes to what a dialog asks. */
+export const confirm = (page: Page, action: string) =>
+  page.getByRole('dialog').getByRole('button', { name: action }).click();
 
 /** Makes a user and a member of `Main`. */
 export async function makeUser(page: Page, who: typeof ADMIN, role: string) {

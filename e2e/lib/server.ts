@@ -8,6 +8,8 @@ import { join } from 'node:path';
 export interface Server {
   address: string;
   setupLink: string;
+  /** The file with its rows. */
+  database: string;
   stop: () => Promise<void>;
 }
 
@@ -50,7 +52,7 @@ export async function startServer(
   };
   try {
     const said = await hear(child, name);
-    return { ...said, stop };
+    return { ...said, database: join(data, 'glovebox.db'), stop };
   } catch (error) {
     await stop();
     throw error;

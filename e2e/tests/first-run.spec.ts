@@ -40,7 +40,7 @@ test('an administrator goes from the link to a file that code made', async ({
 
   await run(request, key);
 
-  await go(page, 'Sandboxes');
+  await go(page, 'Sandboxes live');
   await expect(page.getByRole('cell', { name: 'ada@example.com' })).toBeVisible();
   await look(page, '07-sandboxes');
 
@@ -69,7 +69,7 @@ test('an administrator goes from the link to a file that code made', async ({
   await expect(page.getByRole('cell', { name: 'ada@example.com' })).toBeVisible();
   await look(page, '11-members');
 
-  await go(page, 'Sandboxes');
+  await go(page, 'Sandboxes live');
   await page.getByRole('button', { name: 'End it' }).click();
   await expect(page.getByRole('dialog')).toContainText('End the sandbox of ada@example.com?');
   await lookAtOverlay(page, '12-end-sandbox');

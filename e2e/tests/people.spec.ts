@@ -1,8 +1,10 @@
-import { expect, type Page, test } from '@playwright/test';
-import { lookAtOverlay } from '../lib/look.js';
-import { go, makeUser, setUp, signIn, VIEWER } from '../lib/people.js';
+import { type Browser, expect, type Page, test } from '@playwright/test';
+import { look, lookAtOverlay } from '../lib/look.js';
+import { choose, confirm, go, makeUser, setUp, signIn, VIEWER } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
+
+const NEW_PASSWORD = 'battery horse staple';
 
 let server: Server;
 
@@ -24,6 +26,8 @@ test('people come, change and go, and so do their keys and sessions', async ({
   await go(page, 'Members');
   const role = page.getByLabel('Role of Vera');
   await role.selectOption('editor');
+  // The server has taken it: until then the page shows the old one.
+  await expect(role).toHaveValue('editor');
   await page.reload();
   await expect(role).toHaveValue('editor');
   await page.getByLabel('Filter members').fill('vera');
@@ -34,6 +38,7 @@ test('people come, change and go, and so do their keys and sessions', async ({
   const vera = await other.newPage();
   await signIn(vera, server.address, VIEWER);
   await makeAndRevokeKey(vera);
+  await endOtherSessions(vera, browser);
 
   await choose(page, 'Vera', 'Remove Vera');
   await lookAtOverlay(page, '51-remove');
@@ -64,14 +69,6 @@ test('people come, change and go, and so do their keys and sessions', async ({
   nothingWrong();
 });
 
-async function choose(page: Page, who: string, action: string) {
-  await page.getByRole('button', { name: `Actions for ${who}` }).click();
-  await page.getByRole('menuitem', { name: action }).click();
-}
-
-const confirm = (page: Page, action: string) =>
-  page.getByRole('dialog').getByRole('button', { name: action }).click();
-
 async function makeAndRevokeKey(page: Page) {
   await go(page, 'Your account');
   await page.getByLabel('Name of a new key').fill('script');
@@ -80,4 +77,41 @@ async function makeAndRevokeKey(page: Page) {
   await choose(page, 'script', 'Revoke script');
   await confirm(page, 'Revoke script');
   await expect(page.getByRole('cell', { name: 'script', exact: true })).toHaveCount(0);
+}
+
+/** Sessions at another browser end, by themselves and with the password; this one stays. */
+async function endOtherSessions(page: Page, browser: Browser) {
+  const elsewhere = await browser.newContext();
+  const second = await elsewhere.newPage();
+  const isSignedOut = async () => {
+    await go(second, 'Members');
+    await expect(second.getByRole('heading', { name: 'Sign in to Glovebox' })).toBeVisible();
+  };
+  await signIn(second, server.address, VIEWER);
+  await page.reload();
+  await look(page, '52-two-sessions');
+  const end = page.getByRole('button', { name: 'End session' });
+  await end.click();
+  await expect(end).toHaveCount(0);
+  await isSignedOut();
+
+  await signIn(second, server.address, VIEWER);
+  await page.getByLabel('Present password').fill('a wrong password');
+  await page.getByLabel('New password').fill(NEW_PASSWORD);
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await expect(page.getByText('wrong_password')).toBeVisible();
+  await page.getByLabel('Present password').fill(VIEWER.password);
+  await page.getByLabel('New password').fill('too short');
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await expect(page.getByRole('alert')).toContainText('12');
+  await page.getByLabel('New password').fill(NEW_PASSWORD);
+  await page.getByRole('button', { name: 'Change password' }).click();
+  await expect(page.getByText('The password is changed.')).toBeVisible();
+  await isSignedOut();
+  await second.getByLabel('E-mail').fill(VIEWER.email);
+  await second.getByLabel('Password', { exact: true }).fill(VIEWER.password);
+  await second.getByRole('button', { name: 'Sign in' }).click();
+  await expect(second.getByText('wrong_credentials')).toBeVisible();
+  await signIn(second, server.address, { ...VIEWER, password: NEW_PASSWORD });
+  await elsewhere.close();
 }

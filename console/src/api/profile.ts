@@ -80,10 +80,10 @@ export const errorOf = (record: CheckRecord): string => text(record.report.error
 
 export type ProfileStep = 'test' | 'canary' | 'acknowledge' | 'activate' | 'disable';
 
-/** Does one step with a profile. */
-export function useProfileStep(profile: string) {
+/** One step with a profile. */
+export function useProfileStep(profile: string, step: ProfileStep) {
   const params = { path: { profile } };
-  const take = (step: ProfileStep) => {
+  const take = () => {
     switch (step) {
       case 'test':
         return api.POST('/api/v1/admin/profiles/{profile}/test', { params });
@@ -99,8 +99,5 @@ export function useProfileStep(profile: string) {
         });
     }
   };
-  return useChange(
-    (step: ProfileStep) => answer(take(step)),
-    [profilesQuery.queryKey, deploymentQuery.queryKey],
-  );
+  return useChange(() => answer(take()), [profilesQuery.queryKey, deploymentQuery.queryKey]);
 }

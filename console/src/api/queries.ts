@@ -90,6 +90,17 @@ export const sandboxesQuery = queryOptions({
   refetchInterval: LIVE,
 });
 
+export const ownSandboxesKey = (workspace: string) => ['workspace', workspace, 'sandboxes'];
+
+export const ownSandboxesQuery = (workspace_id: string, cursor?: string) =>
+  queryOptions({
+    queryKey: [...ownSandboxesKey(workspace_id), cursor ?? 'first'],
+    // Asked for again and again, so it has the few rows that the API gives unasked.
+    queryFn: () =>
+      answer(api.GET('/api/v1/sandboxes', { params: { query: { workspace_id, cursor } } })),
+    refetchInterval: LIVE,
+  });
+
 export interface AuditFilter {
   action?: string;
   actor?: string;

@@ -13,11 +13,13 @@ export function makeQueries(onSignedOut: () => void): QueryClient {
     mutationCache: new MutationCache({ onError }),
     defaultOptions: {
       queries: {
+        // The server may be on this machine: no network is no reason not to ask it.
+        networkMode: 'always',
         // What the server refuses once it refuses again; only a lost connection is tried anew.
         retry: (count, error) => error instanceof Failure && error.status === 0 && count < 2,
         staleTime: 2000,
       },
-      mutations: { retry: false },
+      mutations: { networkMode: 'always', retry: false },
     },
   });
 }

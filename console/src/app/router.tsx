@@ -22,6 +22,7 @@ import { WorkspacePage } from '../pages/admin-workspaces/WorkspacePage';
 import { WorkspacesPage } from '../pages/admin-workspaces/WorkspacesPage';
 import { CodeExecutionPage } from '../pages/code-execution/CodeExecutionPage';
 import { MembersPage } from '../pages/members/MembersPage';
+import { OwnSandboxesPage } from '../pages/sandboxes/OwnSandboxesPage';
 import { SetupPage } from '../pages/setup/SetupPage';
 import { SignInPage } from '../pages/sign-in/SignInPage';
 import { readListSearch } from '../parts/useListSearch';
@@ -87,6 +88,13 @@ const members = createRoute({
   path: '/w/$workspace/members',
   validateSearch: readListSearch,
   component: MembersPage,
+});
+
+const ownSandboxes = createRoute({
+  getParentRoute: () => frame,
+  path: '/w/$workspace/sandboxes',
+  validateSearch: readListSearch,
+  component: OwnSandboxesPage,
 });
 
 const account = createRoute({
@@ -161,6 +169,7 @@ const tree = root.addChildren([
     home,
     codeExecution,
     members,
+    ownSandboxes,
     account,
     admin.addChildren([sandbox, profile, sandboxes, workspaces, workspace, users, audit]),
   ]),

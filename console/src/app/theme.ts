@@ -8,7 +8,13 @@ export const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
   defaultRadius: 'md',
   respectReducedMotion: true,
-  components: { Anchor: { defaultProps: { inherit: true } } },
+  components: {
+    Anchor: { defaultProps: { inherit: true } },
+    // The label stands above a field, the help below.
+    InputWrapper: {
+      defaultProps: { inputWrapperOrder: ['label', 'input', 'description', 'error'] },
+    },
+  },
   headings: { sizes: { h1: { fontSize: '1.5rem' }, h2: { fontSize: '1.125rem' } } },
 });
 

@@ -28,13 +28,16 @@ export function Rail({ session, onGo }: Props) {
             <RailLink to="/w/$workspace/code-execution" params={{ workspace }}>
               Code execution
             </RailLink>
+            <RailLink to="/w/$workspace/sandboxes" params={{ workspace }}>
+              Sandboxes
+            </RailLink>
           </Group>
         </>
       )}
       {user.is_system_admin && (
         <Group name="Admin">
           <RailLink to="/admin/system/sandbox">System → Sandbox</RailLink>
-          <RailLink to="/admin/sandboxes">Sandboxes</RailLink>
+          <RailLink to="/admin/sandboxes">Sandboxes live</RailLink>
           <RailLink to="/admin/workspaces">Workspaces</RailLink>
           <RailLink to="/admin/users">Users</RailLink>
           <RailLink to="/admin/audit">Audit logs</RailLink>

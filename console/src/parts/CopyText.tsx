@@ -13,6 +13,8 @@ interface Props {
 /** An id or a code in monospace that a click copies. */
 export function CopyText({ text, what, shown = text }: Props) {
   const clipboard = useClipboard({ timeout: 1500 });
+  // Over plain HTTP browsers do not let pages copy: then all of it is there to be selected.
+  if (clipboard.error !== null) return <code className={styles.whole}>{text}</code>;
   return (
     <button
       type="button"

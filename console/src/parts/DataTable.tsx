@@ -14,7 +14,7 @@ export interface Column<Row> {
   order?: (row: Row) => string | number;
 }
 
-interface Props<Row> {
+export interface TableProps<Row> {
   /** What the rows are, for those who do not see the heading above. */
   label: string;
   rows: readonly Row[];
@@ -24,9 +24,12 @@ interface Props<Row> {
   empty: ReactNode;
   /** What a row is found by; without it there is no filter. */
   words?: (row: Row) => string;
+  /** Whether the list has more rows on other pages. */
+  isPart?: boolean;
 }
 
-export function DataTable<Row>({ label, rows, rowKey, columns, empty, words }: Props<Row>) {
+export function DataTable<Row>(props: TableProps<Row>) {
+  const { label, rows, rowKey, columns, empty, words, isPart = false } = props;
   const [search, setSearch] = useListSearch();
   // The address follows what is typed; the other way round letters would get lost.
   const [typed, setTyped] = useState(search.q ?? '');
@@ -39,6 +42,7 @@ export function DataTable<Row>({ label, rows, rowKey, columns, empty, words }: P
       {words && (
         <TextInput
           label={`Filter ${label}`}
+          description={isPart && 'Looks at this page of the list only.'}
           type="search"
           maw={320}
           value={typed}

@@ -1,12 +1,13 @@
 import { Button, Group, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
+import type { Change } from '../api/change';
 import { FailureNote } from './FailureNote';
 
 interface Props {
   /** What the button does. */
   action: string;
-  isBusy: boolean;
-  error: unknown;
+  /** What it asks of the API. */
+  change: Change;
   /** What is said after it worked. */
   done?: string | null;
   isDisabled?: boolean;
@@ -26,9 +27,13 @@ export function Form(props: Props) {
     >
       <Stack gap="sm">
         {props.children}
-        <FailureNote error={props.error} />
+        <FailureNote error={props.change.error} />
         <Group>
-          <Button type="submit" loading={props.isBusy} disabled={props.isDisabled ?? false}>
+          <Button
+            type="submit"
+            loading={props.change.isPending}
+            disabled={props.isDisabled ?? false}
+          >
             {props.action}
           </Button>
           <span role="status">{props.done}</span>

@@ -29,12 +29,20 @@ export function Meter({ name, used, limit, text }: Props) {
   );
 }
 
+interface LimitProps {
+  name: string;
+  text: string;
+  /** What else is to be known of it. */
+  note?: string;
+}
+
 /** A quota that has no meter. */
-export function Limit({ name, text }: { name: string; text: string }) {
+export function Limit({ name, text, note }: LimitProps) {
   return (
     <div>
       <div className={styles.name}>{name}</div>
       <div className={styles.value}>{text}</div>
+      {note !== undefined && <div className={styles.name}>{note}</div>}
     </div>
   );
 }

@@ -4,6 +4,8 @@ interface Props {
   label: string;
   unit?: string;
   help?: string;
+  /** What is wrong with it. */
+  error?: string | null;
   value: number;
   min?: number;
   max?: number;
@@ -18,7 +20,6 @@ export function NumberField({ label, unit, help, isDisabled, onChange, ...rest }
       {...rest}
       label={unit === undefined ? label : `${label} (${unit})`}
       description={help}
-      inputWrapperOrder={['label', 'input', 'description', 'error']}
       allowNegative={false}
       allowDecimal={false}
       hideControls

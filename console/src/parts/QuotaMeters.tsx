@@ -1,6 +1,7 @@
 import type { Meters, Quotas } from '../api/views';
 import { bytes } from '../format/bytes';
 import { span } from '../format/time';
+import { NO_JOBS_YET } from './jobs';
 import { Limit, Meter, metersClass } from './Meter';
 
 /** The five quotas of a workspace, with what is used of those that are counted. */
@@ -28,7 +29,7 @@ export function QuotaMeters({ quotas, meters }: { quotas: Quotas; meters: Meters
         text={`${bytes(artifact_bytes_today)} of ${bytes(max_artifact_bytes_per_day)} today`}
       />
       <Limit name="Largest sandbox" text={quotas.max_resource_class} />
-      <Limit name="Longest job" text={span(quotas.max_job_seconds)} />
+      <Limit name="Longest job" text={span(quotas.max_job_seconds)} note={NO_JOBS_YET} />
     </div>
   );
 }

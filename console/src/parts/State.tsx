@@ -13,6 +13,11 @@ export function State({ tone, children }: { tone: Tone; children: string }) {
   );
 }
 
+/** Whether something is switched on. */
+export const OnOff = ({ isOn }: { isOn: boolean }) => (
+  <State tone={isOn ? 'good' : 'idle'}>{isOn ? 'on' : 'off'}</State>
+);
+
 const STATES: Record<string, Tone> = {
   active: 'good',
   ready: 'good',

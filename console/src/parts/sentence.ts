@@ -2,6 +2,8 @@
 export function sentence(text: string): string {
   const trimmed = text.trim();
   if (trimmed === '') return '';
-  const begun = trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
+  // The name of a setting is one only as it is written.
+  const isName = /^\w+_\w+ /.test(trimmed);
+  const begun = isName ? trimmed : trimmed.charAt(0).toUpperCase() + trimmed.slice(1);
   return /[.:;…]$/.test(begun) ? begun : `${begun}.`;
 }

@@ -23,7 +23,10 @@ export const readListSearch = (search: Record<string, unknown>): ListSearch => (
 export function useListSearch(): [ListSearch, (change: ListSearch) => void] {
   const search = useSearch({ strict: false, select: readListSearch });
   const navigate = useNavigate();
-  const set = (change: ListSearch) =>
-    void navigate({ to: '.', search: { ...search, ...change }, replace: true });
+  const set = (change: ListSearch) => {
+    // Back leads to the page before, and not through every letter of a filter.
+    const replace = !('cursor' in change);
+    void navigate({ to: '.', search: { ...search, ...change }, replace });
+  };
   return [search, set];
 }

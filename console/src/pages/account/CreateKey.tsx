@@ -32,15 +32,13 @@ export function CreateKey({ workspace }: { workspace: string }) {
       {create.data && <SecretBox title="Your new key" secret={create.data.token} />}
       <Form
         action="Make API key"
-        isBusy={create.isPending}
-        error={create.error}
+        change={create}
         isDisabled={name === '' || scopes.length === 0}
         onSubmit={() => create.mutate(undefined, { onSuccess: () => setName('') })}
       >
         <TextInput
           label="Name of a new key"
           description="What will use it"
-          inputWrapperOrder={['label', 'input', 'description', 'error']}
           maw={320}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}

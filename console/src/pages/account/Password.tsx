@@ -25,8 +25,7 @@ export function Password() {
     <Panel title="Password">
       <Form
         action="Change password"
-        isBusy={change.isPending}
-        error={change.error}
+        change={change}
         done={change.isSuccess ? 'The password is changed. Your other sessions have ended.' : null}
         isDisabled={present === '' || next === ''}
         onSubmit={submit}
@@ -41,7 +40,6 @@ export function Password() {
           <PasswordInput
             label="New password"
             description="12 characters at least"
-            inputWrapperOrder={['label', 'input', 'description', 'error']}
             autoComplete="new-password"
             value={next}
             onChange={(event) => setNext(event.currentTarget.value)}

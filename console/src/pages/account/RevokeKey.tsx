@@ -22,13 +22,10 @@ export function RevokeKey({ workspace, apiKey, onClose }: Props) {
   );
   return (
     <Confirm
-      isOpen
       title={`Revoke the key ${apiKey.name}?`}
       action={`Revoke ${apiKey.name}`}
-      isBusy={revoke.isPending}
-      error={revoke.error}
+      change={revoke}
       onClose={onClose}
-      onConfirm={() => revoke.mutate(undefined, { onSuccess: onClose })}
     >
       Programs that use it are refused from now on. It cannot be brought back; sandboxes and
       artifacts stay.

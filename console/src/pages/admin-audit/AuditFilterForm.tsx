@@ -28,14 +28,12 @@ export function AuditFilterForm({ search, onFilter }: Props) {
         <TextInput
           label="Action begins with"
           description="For example profile. or session."
-          inputWrapperOrder={['label', 'input', 'description', 'error']}
           value={values.action}
           onChange={(event) => set({ action: event.currentTarget.value })}
         />
         <TextInput
           label="Who"
           description="A part of the name"
-          inputWrapperOrder={['label', 'input', 'description', 'error']}
           value={values.actor}
           onChange={(event) => set({ actor: event.currentTarget.value })}
         />

@@ -5,10 +5,10 @@ import { auditQuery } from '../../api/queries';
 import type { AuditEntry } from '../../api/views';
 import { Ago } from '../../parts/Ago';
 import { CopyText } from '../../parts/CopyText';
-import { type Column, DataTable } from '../../parts/DataTable';
+import type { Column } from '../../parts/DataTable';
 import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
-import { Pager } from '../../parts/Pager';
+import { PagedTable } from '../../parts/PagedTable';
 import { AuditFilterForm } from './AuditFilterForm';
 import { exportAddress, readAuditSearch } from './search';
 
@@ -68,20 +68,15 @@ export function AuditPage() {
       <Panel title="Entries">
         <Loaded query={query}>
           {(page) => (
-            <>
-              <DataTable
-                label="audit entries"
-                rows={page.items}
-                rowKey={(entry) => entry.id}
-                columns={columns}
-                empty="No entries match. Widen the filter above."
-              />
-              <Pager
-                cursor={search.cursor}
-                next={page.next_cursor}
-                onGo={(cursor) => void navigate({ search: readAuditSearch({ ...search, cursor }) })}
-              />
-            </>
+            <PagedTable
+              label="audit entries"
+              page={page}
+              rowKey={(entry) => entry.id}
+              columns={columns}
+              empty="No entries match. Widen the filter above."
+              cursor={search.cursor}
+              onGo={(cursor) => void navigate({ search: readAuditSearch({ ...search, cursor }) })}
+            />
           )}
         </Loaded>
       </Panel>

@@ -21,10 +21,9 @@ interface Props {
 
 export function Activation({ detail, isLocked }: Props) {
   const { profile, blockers } = detail;
-  const step = useProfileStep(profile.id);
+  const activate = useProfileStep(profile.id, 'activate');
   const [isAsking, setAsking] = useState(false);
   const isActive = profile.state === 'active';
-  const close = () => setAsking(false);
   return (
     <>
       <ul className={styles.list} aria-label="What activating takes">
@@ -42,7 +41,7 @@ export function Activation({ detail, isLocked }: Props) {
           </li>
         ))}
       </ul>
-      {!isAsking && <FailureNote error={step.error} />}
+      <FailureNote error={activate.error} />
       <Group>
         {isActive ? (
           <Button variant="default" disabled={isLocked} onClick={() => setAsking(true)}>
@@ -51,26 +50,30 @@ export function Activation({ detail, isLocked }: Props) {
         ) : (
           <Button
             disabled={isLocked || blockers.length > 0}
-            loading={step.isPending}
-            onClick={() => step.mutate('activate')}
+            loading={activate.isPending}
+            onClick={() => activate.mutate()}
           >
             Activate
           </Button>
         )}
       </Group>
-      <Confirm
-        isOpen={isAsking}
-        title={`Disable ${profile.name}?`}
-        action={`Disable ${profile.name}`}
-        isBusy={step.isPending}
-        error={step.error}
-        onClose={close}
-        onConfirm={() => step.mutate('disable', { onSuccess: close })}
-      >
-        No new sandboxes are made on it, and workspaces that use it are refused with{' '}
-        <code>profile</code>. Sandboxes that run go on until their limits. It can be activated
-        again.
-      </Confirm>
+      {isAsking && <DisableProfile detail={detail} onClose={() => setAsking(false)} />}
     </>
+  );
+}
+
+function DisableProfile({ detail, onClose }: { detail: ProfileDetail; onClose: () => void }) {
+  const { id, name } = detail.profile;
+  const disable = useProfileStep(id, 'disable');
+  return (
+    <Confirm
+      title={`Disable ${name}?`}
+      action={`Disable ${name}`}
+      change={disable}
+      onClose={onClose}
+    >
+      No new sandboxes are made on it, and workspaces that use it are refused with{' '}
+      <code>profile</code>. Sandboxes that run go on until their limits. It can be activated again.
+    </Confirm>
   );
 }

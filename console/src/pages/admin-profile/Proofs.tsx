@@ -1,9 +1,10 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { type ProfileStep, useProfileStep } from '../../api/profile';
-import type { CheckRecord, ProfileDetail } from '../../api/views';
+import type { ProfileDetail } from '../../api/views';
 import { Ago } from '../../parts/Ago';
 import { FailureNote } from '../../parts/FailureNote';
+import { Outcome } from '../../parts/Outcome';
 import { State } from '../../parts/State';
 import styles from './Proofs.module.css';
 
@@ -64,16 +65,6 @@ function Acknowledgement({ detail, isLocked }: Props) {
   );
 }
 
-const Outcome = ({ check }: { check: CheckRecord | null | undefined }) =>
-  check ? (
-    <>
-      <State tone={check.is_passed ? 'good' : 'bad'}>{check.is_passed ? 'passed' : 'failed'}</State>{' '}
-      <Ago at={check.taken_at} />
-    </>
-  ) : (
-    <State tone="warn">never run</State>
-  );
-
 interface ProofProps extends Props {
   id: string;
   name: string;
@@ -84,7 +75,7 @@ interface ProofProps extends Props {
 }
 
 function Proof({ id, name, about, state, step, action, detail, isLocked }: ProofProps) {
-  const take = useProfileStep(detail.profile.id);
+  const take = useProfileStep(detail.profile.id, step);
   return (
     <div className={styles.proof} id={id}>
       <h3>{name}</h3>
@@ -95,7 +86,7 @@ function Proof({ id, name, about, state, step, action, detail, isLocked }: Proof
         variant="default"
         disabled={isLocked}
         loading={take.isPending}
-        onClick={() => take.mutate(step)}
+        onClick={() => take.mutate()}
       >
         {action}
       </Button>

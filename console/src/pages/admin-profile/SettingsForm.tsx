@@ -1,5 +1,4 @@
 import { Checkbox, Group, NativeSelect, TextInput } from '@mantine/core';
-import { useState } from 'react';
 import { answer, api } from '../../api/client';
 import { useChange } from '../../api/change';
 import { profilesQuery } from '../../api/queries';
@@ -7,10 +6,10 @@ import { CLASSES, type ProfileDetail } from '../../api/views';
 import { Conflict } from '../../parts/Conflict';
 import { Fields } from '../../parts/Fields';
 import { Form } from '../../parts/Form';
+import { NO_JOBS_YET } from '../../parts/jobs';
 import { NumberField } from '../../parts/NumberField';
-import { useDraft } from '../../parts/useDraft';
-import { useLeaveGuard } from '../../parts/useLeaveGuard';
-import { ARTIFACT_TYPES, NUMBERS, numberOf, type Settings, textsOf } from './settings';
+import { useVersionedDraft, type Versioned } from '../../parts/useVersionedDraft';
+import { ARTIFACT_TYPES, complaint, NUMBERS, numberOf, type Settings, textsOf } from './settings';
 
 interface Props {
   detail: ProfileDetail;
@@ -22,16 +21,14 @@ interface Values {
   settings: Settings;
 }
 
-const valuesOf = ({ profile }: ProfileDetail): Values => ({
-  name: profile.name,
-  settings: profile.settings,
+const draftOf = ({ profile }: ProfileDetail): Versioned<Values> => ({
+  version: profile.version,
+  values: { name: profile.name, settings: profile.settings },
 });
 
 export function SettingsForm({ detail, isLocked }: Props) {
   const profile = detail.profile.id;
-  // The version that the draft began from: one that came meanwhile has to show as a conflict.
-  const [version, setVersion] = useState(detail.profile.version);
-  const { values, isDirty, set, reset } = useDraft(valuesOf(detail));
+  const { version, values, isDirty, set, begin } = useVersionedDraft(draftOf(detail));
   const save = useChange(
     () =>
       answer(
@@ -42,25 +39,17 @@ export function SettingsForm({ detail, isLocked }: Props) {
       ),
     [profilesQuery.queryKey],
   );
-  const begin = (from: ProfileDetail) => {
-    setVersion(from.profile.version);
-    reset(valuesOf(from));
-  };
-  useLeaveGuard(isDirty);
   const { settings } = values;
   const setting = (key: string, value: unknown) => set({ settings: { ...settings, [key]: value } });
-  // Steps such as activating count the version up without touching what is set here.
-  if (!isDirty && version !== detail.profile.version) begin(detail);
   return (
     <Form
       action="Save settings"
-      isBusy={save.isPending}
-      error={save.error}
+      change={save}
       done={save.isSuccess && !isDirty ? 'Saved. Sandboxes that run keep theirs.' : null}
       isDisabled={isLocked || !isDirty}
-      onSubmit={() => save.mutate(undefined, { onSuccess: begin })}
+      onSubmit={() => save.mutate(undefined, { onSuccess: (saved) => begin(draftOf(saved)) })}
     >
-      <Conflict error={save.error} onReload={() => begin(detail)} />
+      <Conflict error={save.error} onReload={() => begin(draftOf(detail))} />
       <Fields>
         <TextInput
           label="Name"
@@ -72,7 +61,6 @@ export function SettingsForm({ detail, isLocked }: Props) {
         <NativeSelect
           label="Class"
           description="For sandboxes that ask for none"
-          inputWrapperOrder={['label', 'input', 'description', 'error']}
           data={[...CLASSES]}
           value={String(settings.class)}
           disabled={isLocked}
@@ -84,6 +72,7 @@ export function SettingsForm({ detail, isLocked }: Props) {
             label={field.label}
             unit={field.unit}
             help={field.help}
+            error={complaint(save.error, field.key)}
             min={field.min}
             max={field.max}
             isDisabled={isLocked}
@@ -94,6 +83,7 @@ export function SettingsForm({ detail, isLocked }: Props) {
       </Fields>
       <Checkbox
         label="Long jobs may be started"
+        description={NO_JOBS_YET}
         checked={settings.jobs === true}
         disabled={isLocked}
         onChange={(event) => setting('jobs', event.currentTarget.checked)}

@@ -1,3 +1,7 @@
+import { Failure } from '../../api/failure';
+import { NO_JOBS_YET } from '../../parts/jobs';
+import { sentence } from '../../parts/sentence';
+
 const MIB = 1024 * 1024;
 
 export interface NumberSetting {
@@ -67,7 +71,7 @@ export const NUMBERS: readonly NumberSetting[] = [
   ),
   seconds('execution_seconds', 'Execution limit', 1, 600, 'For one execution that asks for none.'),
   seconds('max_execution_seconds', 'Longest execution', 1, 600, 'The most that one may ask for.'),
-  seconds('max_job_seconds', 'Longest job', 1, 604_800, 'For programs that go on after the call.'),
+  seconds('max_job_seconds', 'Longest job', 1, 604_800, NO_JOBS_YET),
   count(
     'workspace_disk_mb',
     'Workspace disk',
@@ -104,6 +108,14 @@ export const ARTIFACT_TYPES: readonly string[] = [
 ];
 
 export type Settings = Record<string, unknown>;
+
+const LABELS = new Map(NUMBERS.map(({ key, label }) => [key, label]));
+
+/** What the server says against one setting, in the words of the form; nothing against others. */
+export function complaint(error: unknown, key: string): string | null {
+  if (!(error instanceof Failure) || !error.message.startsWith(`${key} `)) return null;
+  return sentence(error.message.replaceAll(/\w+/g, (word) => LABELS.get(word) ?? word));
+}
 
 /** A number of the settings in the unit of its field. */
 export function numberOf(settings: Settings, field: NumberSetting): number {

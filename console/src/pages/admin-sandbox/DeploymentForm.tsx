@@ -3,10 +3,9 @@ import { answer, api } from '../../api/client';
 import { useChange } from '../../api/change';
 import { deploymentQuery, profilesQuery } from '../../api/queries';
 import type { Deployment, ProfileDetail } from '../../api/views';
+import { DenialNotice } from '../../parts/DenialNotice';
 import { FailureNote } from '../../parts/FailureNote';
 import { Fields } from '../../parts/Fields';
-import { Notice } from '../../parts/Notice';
-import { sentence } from '../../parts/sentence';
 
 interface Props {
   deployment: Deployment;
@@ -31,9 +30,7 @@ export function DeploymentForm({ deployment, profiles }: Props) {
   return (
     <>
       {isOn && !deployment.is_forced_off && deployment.denial && (
-        <Notice tone="warn" title={sentence(deployment.denial.message)}>
-          {sentence(deployment.denial.fix)}
-        </Notice>
+        <DenialNotice denial={deployment.denial} />
       )}
       <FailureNote error={change.error} />
       <Fields>
@@ -51,7 +48,6 @@ export function DeploymentForm({ deployment, profiles }: Props) {
         <NativeSelect
           label="Default profile"
           description="For workspaces that have no profile of their own"
-          inputWrapperOrder={['label', 'input', 'description', 'error']}
           value={present}
           disabled={isLocked || active.length === 0}
           data={[

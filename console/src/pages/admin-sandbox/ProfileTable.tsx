@@ -1,19 +1,9 @@
 import { Anchor } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import type { CheckRecord, ProfileDetail } from '../../api/views';
-import { Ago } from '../../parts/Ago';
+import type { ProfileDetail } from '../../api/views';
 import { type Column, DataTable } from '../../parts/DataTable';
+import { Outcome } from '../../parts/Outcome';
 import { NamedState, State } from '../../parts/State';
-
-const Proof = ({ check }: { check: CheckRecord | null | undefined }) =>
-  check ? (
-    <>
-      <State tone={check.is_passed ? 'good' : 'bad'}>{check.is_passed ? 'passed' : 'failed'}</State>{' '}
-      <Ago at={check.taken_at} />
-    </>
-  ) : (
-    <>never</>
-  );
 
 const columns: readonly Column<ProfileDetail>[] = [
   {
@@ -45,8 +35,8 @@ const columns: readonly Column<ProfileDetail>[] = [
         <State tone="warn">shared kernel</State>
       ),
   },
-  { name: 'Last test', cell: (one) => <Proof check={one.test} /> },
-  { name: 'Last canary', cell: (one) => <Proof check={one.canary} /> },
+  { name: 'Last test', cell: (one) => <Outcome check={one.test} /> },
+  { name: 'Last canary', cell: (one) => <Outcome check={one.canary} /> },
 ];
 
 export const ProfileTable = ({ profiles }: { profiles: readonly ProfileDetail[] }) => (

@@ -3,18 +3,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { sandboxesQuery } from '../../api/queries';
 import type { LiveSandbox } from '../../api/views';
-import { Ago } from '../../parts/Ago';
-import { CopyText } from '../../parts/CopyText';
-import { Countdown } from '../../parts/Countdown';
 import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';
 import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
-import { NamedState } from '../../parts/State';
-import { EndSandbox } from './EndSandbox';
-
-/** A suspended sandbox has been idle for long enough; only its files are left. */
-const idleUntil = (one: LiveSandbox) =>
-  one.state === 'suspended' ? null : Date.parse(one.active_at) + one.idle_seconds * 1000;
+import { idColumn, limitColumns, madeColumn, stateColumn } from '../../parts/sandboxes';
+import { EndAnySandbox } from './EndAnySandbox';
 
 const facts: readonly Column<LiveSandbox>[] = [
   {
@@ -28,25 +21,10 @@ const facts: readonly Column<LiveSandbox>[] = [
     order: (one) => one.profile_name,
     cell: (one) => `${one.profile_name}, ${one.class}`,
   },
-  { name: 'State', order: (one) => one.state, cell: (one) => <NamedState name={one.state} /> },
-  { name: 'Made', order: (one) => one.created_at, cell: (one) => <Ago at={one.created_at} /> },
-  {
-    name: 'Idle in',
-    order: (one) => idleUntil(one) ?? 0,
-    cell: (one) => {
-      const until = idleUntil(one);
-      return until === null ? 'idle, files stay' : <Countdown until={until} />;
-    },
-  },
-  {
-    name: 'Ends in',
-    order: (one) => one.hard_deadline,
-    cell: (one) => <Countdown until={Date.parse(one.hard_deadline)} />,
-  },
-  {
-    name: 'Id',
-    cell: (one) => <CopyText text={one.id} shown={`…${one.id.slice(-8)}`} what="sandbox id" />,
-  },
+  stateColumn,
+  madeColumn,
+  ...limitColumns,
+  idColumn,
 ];
 
 export function SandboxesPage() {
@@ -64,7 +42,7 @@ export function SandboxesPage() {
     },
   ];
   return (
-    <Page title="Sandboxes" about="Every sandbox that is there now, in all workspaces.">
+    <Page title="Sandboxes live" about="Every sandbox that is there now, in all workspaces.">
       <Panel title="Live">
         <Loaded query={query}>
           {(page) => (
@@ -81,7 +59,7 @@ export function SandboxesPage() {
           )}
         </Loaded>
       </Panel>
-      {ending && <EndSandbox sandbox={ending} onClose={() => setEnding(null)} />}
+      {ending && <EndAnySandbox sandbox={ending} onClose={() => setEnding(null)} />}
     </Page>
   );
 }

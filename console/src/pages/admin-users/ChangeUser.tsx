@@ -52,15 +52,7 @@ export function ChangeUser({ user, change, onClose }: Props) {
     [['users'], sessionQuery.queryKey],
   );
   return (
-    <Confirm
-      isOpen
-      title={title(user.name)}
-      action={action}
-      isBusy={send.isPending}
-      error={send.error}
-      onClose={onClose}
-      onConfirm={() => send.mutate(undefined, { onSuccess: onClose })}
-    >
+    <Confirm title={title(user.name)} action={action} change={send} onClose={onClose}>
       {about}
     </Confirm>
   );

@@ -31,8 +31,7 @@ export function CreateUser() {
     <Panel title="Make a user">
       <Form
         action="Make user"
-        isBusy={create.isPending}
-        error={create.error}
+        change={create}
         done={create.data ? `${create.data.email} can sign in now.` : null}
         isDisabled={!isReady}
         onSubmit={() => create.mutate(undefined, { onSuccess: () => reset(NOBODY) })}
@@ -54,7 +53,6 @@ export function CreateUser() {
           <PasswordInput
             label="First password"
             description="12 characters at least. You tell it; they can change it."
-            inputWrapperOrder={['label', 'input', 'description', 'error']}
             autoComplete="new-password"
             value={values.password}
             onChange={(event) => set({ password: event.currentTarget.value })}

@@ -4,10 +4,10 @@ import { usersQuery } from '../../api/queries';
 import type { User } from '../../api/views';
 import { useSession } from '../../frame/useSession';
 import { Ago } from '../../parts/Ago';
-import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';
+import { ACTIONS, type Column } from '../../parts/DataTable';
 import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
-import { Pager } from '../../parts/Pager';
+import { PagedTable } from '../../parts/PagedTable';
 import { type RowAction, RowMenu } from '../../parts/RowMenu';
 import { State } from '../../parts/State';
 import { useListSearch } from '../../parts/useListSearch';
@@ -61,21 +61,16 @@ export function UsersPage() {
       <Panel title="All users">
         <Loaded query={query}>
           {(page) => (
-            <>
-              <DataTable
-                label="users"
-                rows={page.items}
-                rowKey={(user) => user.id}
-                columns={columns}
-                words={(user) => `${user.name} ${user.email}`}
-                empty="No users yet. Make the first one above."
-              />
-              <Pager
-                cursor={cursor}
-                next={page.next_cursor}
-                onGo={(to) => setSearch({ cursor: to })}
-              />
-            </>
+            <PagedTable
+              label="users"
+              page={page}
+              rowKey={(user) => user.id}
+              columns={columns}
+              words={(user) => `${user.name} ${user.email}`}
+              empty="No users yet. Make the first one above."
+              cursor={cursor}
+              onGo={(to) => setSearch({ cursor: to })}
+            />
           )}
         </Loaded>
       </Panel>

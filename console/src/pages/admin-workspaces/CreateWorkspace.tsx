@@ -16,8 +16,7 @@ export function CreateWorkspace() {
     <Panel title="Make a workspace">
       <Form
         action="Make workspace"
-        isBusy={create.isPending}
-        error={create.error}
+        change={create}
         done={create.data ? `${create.data.name} is there. No code runs in it yet.` : null}
         isDisabled={name === ''}
         onSubmit={() => create.mutate(undefined, { onSuccess: () => setName('') })}
@@ -25,7 +24,6 @@ export function CreateWorkspace() {
         <TextInput
           label="Name"
           description="You become its owner"
-          inputWrapperOrder={['label', 'input', 'description', 'error']}
           maw={320}
           value={name}
           onChange={(event) => setName(event.currentTarget.value)}

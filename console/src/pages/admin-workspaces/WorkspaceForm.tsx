@@ -1,45 +1,41 @@
 import { NativeSelect, TextInput } from '@mantine/core';
-import { useState } from 'react';
 import { CLASSES, type ClassName, type Quotas, type Workspace } from '../../api/views';
 import { Conflict } from '../../parts/Conflict';
 import { Fields } from '../../parts/Fields';
 import { Form } from '../../parts/Form';
+import { NO_JOBS_YET } from '../../parts/jobs';
 import { NumberField } from '../../parts/NumberField';
-import { useDraft } from '../../parts/useDraft';
-import { useLeaveGuard } from '../../parts/useLeaveGuard';
+import { useVersionedDraft, type Versioned } from '../../parts/useVersionedDraft';
 import { useWorkspaceChange } from './useWorkspaceChange';
 
 const MIB = 1024 * 1024;
 
-const valuesOf = ({ name, quotas }: Workspace): { name: string; quotas: Quotas } => ({
-  name,
-  quotas,
+interface Values {
+  name: string;
+  quotas: Quotas;
+}
+
+const draftOf = ({ version, name, quotas }: Workspace): Versioned<Values> => ({
+  version,
+  values: { name, quotas },
 });
 
 export function WorkspaceForm({ workspace }: { workspace: Workspace }) {
-  // The version that the draft began from: one that came meanwhile has to show as a conflict.
-  const [version, setVersion] = useState(workspace.version);
-  const { values, isDirty, set, reset } = useDraft(valuesOf(workspace));
+  const { version, values, isDirty, set, begin } = useVersionedDraft(draftOf(workspace));
   const save = useWorkspaceChange(workspace.id);
-  const begin = (from: Workspace) => {
-    setVersion(from.version);
-    reset(valuesOf(from));
-  };
-  useLeaveGuard(isDirty);
-  // Nothing is typed yet, so what came meanwhile takes nothing away.
-  if (!isDirty && version !== workspace.version) begin(workspace);
   const { quotas } = values;
   const quota = (change: Partial<Quotas>) => set({ quotas: { ...quotas, ...change } });
   return (
     <Form
       action="Save quotas"
-      isBusy={save.isPending}
-      error={save.error}
+      change={save}
       done={save.isSuccess && !isDirty ? 'Saved.' : null}
       isDisabled={!isDirty}
-      onSubmit={() => save.mutate({ version, ...values }, { onSuccess: begin })}
+      onSubmit={() =>
+        save.mutate({ version, ...values }, { onSuccess: (saved) => begin(draftOf(saved)) })
+      }
     >
-      <Conflict error={save.error} onReload={() => begin(workspace)} />
+      <Conflict error={save.error} onReload={() => begin(draftOf(workspace))} />
       <Fields>
         <TextInput
           label="Name"
@@ -63,6 +59,7 @@ export function WorkspaceForm({ workspace }: { workspace: Workspace }) {
         <NumberField
           label="Longest job"
           unit="s"
+          help={NO_JOBS_YET}
           max={604_800}
           value={quotas.max_job_seconds}
           onChange={(max_job_seconds) => quota({ max_job_seconds })}
@@ -78,7 +75,6 @@ export function WorkspaceForm({ workspace }: { workspace: Workspace }) {
         <NativeSelect
           label="Largest sandbox"
           description="SMALL 1 CPU and 1 GiB, MEDIUM 2 and 2, LARGE 4 and 4"
-          inputWrapperOrder={['label', 'input', 'description', 'error']}
           data={[...CLASSES]}
           value={quotas.max_resource_class}
           onChange={(event) => quota({ max_resource_class: classOf(event.currentTarget.value) })}

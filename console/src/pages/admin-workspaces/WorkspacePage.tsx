@@ -1,13 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
+import { barrierOf } from '../../api/denials';
 import { codeExecutionQuery } from '../../api/queries';
 import type { CodeExecution } from '../../api/views';
 import { CopyText } from '../../parts/CopyText';
+import { DenialNotice } from '../../parts/DenialNotice';
 import { Loaded } from '../../parts/Loaded';
-import { Notice } from '../../parts/Notice';
 import { Facts, Page, Panel } from '../../parts/Page';
 import { QuotaMeters } from '../../parts/QuotaMeters';
-import { sentence } from '../../parts/sentence';
 import { WorkspaceProfile } from '../../parts/WorkspaceProfile';
 import { Denials } from '../code-execution/Denials';
 import { WorkspaceForm } from './WorkspaceForm';
@@ -29,14 +29,12 @@ export function WorkspacePage() {
 }
 
 function Shown({ view }: { view: CodeExecution }) {
-  const { deployment_denial: denial, workspace } = view;
+  const { workspace } = view;
+  const barrier = barrierOf(view);
   return (
     <>
-      {denial && (
-        <Notice tone="warn" title={sentence(denial.message)}>
-          {sentence(denial.fix)} <code>{denial.name}</code>
-        </Notice>
-      )}
+      {/* Of the workspace's own level the switch below says it. */}
+      {barrier && barrier.name !== 'workspace' && <DenialNotice denial={barrier} />}
       <Panel title="Code execution">
         <WorkspaceSwitch workspace={workspace} />
         <Facts

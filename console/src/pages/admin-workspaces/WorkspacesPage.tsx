@@ -3,13 +3,12 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { workspacesQuery } from '../../api/queries';
 import type { Workspace } from '../../api/views';
-import { span } from '../../format/time';
 import { Ago } from '../../parts/Ago';
-import { type Column, DataTable } from '../../parts/DataTable';
+import type { Column } from '../../parts/DataTable';
 import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
-import { Pager } from '../../parts/Pager';
-import { State } from '../../parts/State';
+import { PagedTable } from '../../parts/PagedTable';
+import { OnOff } from '../../parts/State';
 import { useListSearch } from '../../parts/useListSearch';
 import { CreateWorkspace } from './CreateWorkspace';
 
@@ -26,9 +25,7 @@ const columns: readonly Column<Workspace>[] = [
   {
     name: 'Code execution',
     order: (one) => Number(one.code_execution),
-    cell: (one) => (
-      <State tone={one.code_execution ? 'good' : 'idle'}>{one.code_execution ? 'on' : 'off'}</State>
-    ),
+    cell: (one) => <OnOff isOn={one.code_execution} />,
   },
   {
     name: 'At once',
@@ -40,7 +37,6 @@ const columns: readonly Column<Workspace>[] = [
     order: (one) => one.quotas.max_jobs_per_hour,
     cell: (one) => one.quotas.max_jobs_per_hour,
   },
-  { name: 'Longest job', cell: (one) => span(one.quotas.max_job_seconds) },
   { name: 'Made', order: (one) => one.created_at, cell: (one) => <Ago at={one.created_at} /> },
 ];
 
@@ -53,21 +49,16 @@ export function WorkspacesPage() {
       <Panel title="All workspaces">
         <Loaded query={query}>
           {(page) => (
-            <>
-              <DataTable
-                label="workspaces"
-                rows={page.items}
-                rowKey={(one) => one.id}
-                columns={columns}
-                words={(one) => one.name}
-                empty="No workspaces yet. Make the first one above."
-              />
-              <Pager
-                cursor={cursor}
-                next={page.next_cursor}
-                onGo={(to) => setSearch({ cursor: to })}
-              />
-            </>
+            <PagedTable
+              label="workspaces"
+              page={page}
+              rowKey={(one) => one.id}
+              columns={columns}
+              words={(one) => one.name}
+              empty="No workspaces yet. Make the first one above."
+              cursor={cursor}
+              onGo={(to) => setSearch({ cursor: to })}
+            />
           )}
         </Loaded>
       </Panel>

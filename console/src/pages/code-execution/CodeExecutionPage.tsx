@@ -1,15 +1,15 @@
 import { Anchor } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
+import { barrierOf } from '../../api/denials';
 import { codeExecutionQuery } from '../../api/queries';
 import type { CodeExecution } from '../../api/views';
 import { useSession } from '../../frame/useSession';
+import { DenialNotice } from '../../parts/DenialNotice';
 import { Loaded } from '../../parts/Loaded';
-import { Notice } from '../../parts/Notice';
 import { Facts, Page, Panel } from '../../parts/Page';
 import { QuotaMeters } from '../../parts/QuotaMeters';
-import { sentence } from '../../parts/sentence';
-import { State } from '../../parts/State';
+import { OnOff } from '../../parts/State';
 import { WorkspaceProfile } from '../../parts/WorkspaceProfile';
 import { Denials } from './Denials';
 
@@ -37,35 +37,16 @@ export function CodeExecutionPage() {
 }
 
 function Shown({ view }: { view: CodeExecution }) {
-  const { deployment_denial: denial, workspace } = view;
+  const { workspace } = view;
+  const barrier = barrierOf(view);
   return (
     <>
-      {denial && (
-        <Notice tone="warn" title={sentence(denial.message)}>
-          {sentence(denial.fix)} <code>{denial.name}</code>
-        </Notice>
-      )}
-      {!workspace.code_execution && (
-        <Notice tone="info" title={`Code execution is off in ${workspace.name}`}>
-          A system admin switches it on at Admin → Workspaces. <code>workspace</code>
-        </Notice>
-      )}
+      {barrier && <DenialNotice denial={barrier} />}
       <Panel title="State">
         <Facts
           rows={[
             ['Workspace', workspace.name],
-            [
-              'Code execution',
-              workspace.code_execution ? (
-                <State key="on" tone="good">
-                  on
-                </State>
-              ) : (
-                <State key="off" tone="idle">
-                  off
-                </State>
-              ),
-            ],
+            ['Code execution', <OnOff key="switch" isOn={workspace.code_execution} />],
             ['Runtime profile', <WorkspaceProfile key="profile" view={view} />],
           ]}
         />

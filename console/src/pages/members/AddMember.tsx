@@ -39,8 +39,7 @@ export function AddMember({ workspace, roles }: Props) {
     <Panel title="Add a member">
       <Form
         action="Add member"
-        isBusy={add.isPending}
-        error={add.error}
+        change={add}
         done={add.isError ? null : added}
         isDisabled={email === ''}
         onSubmit={submit}

@@ -22,13 +22,10 @@ export function RemoveMember({ workspace, member, onClose }: Props) {
   );
   return (
     <Confirm
-      isOpen
       title={`Remove ${member.name}?`}
       action={`Remove ${member.name}`}
-      isBusy={remove.isPending}
-      error={remove.error}
+      change={remove}
       onClose={onClose}
-      onConfirm={() => remove.mutate(undefined, { onSuccess: onClose })}
     >
       {member.name} ({member.email}) loses access to this workspace, and keys of theirs stop working
       in it. The account stays, and so does what they made.

@@ -58,8 +58,7 @@ function FirstAdmin({ token }: { token: string }) {
     <Panel title="Make the first administrator">
       <Form
         action="Make administrator"
-        isBusy={setUp.isPending}
-        error={setUp.error}
+        change={setUp}
         isDisabled={email === '' || name === '' || password === ''}
         onSubmit={() => setUp.mutate()}
       >

@@ -36,8 +36,7 @@ export function SignInPage() {
         <Panel title="Your account">
           <Form
             action="Sign in"
-            isBusy={signIn.isPending}
-            error={signIn.error}
+            change={signIn}
             isDisabled={email === '' || password === ''}
             onSubmit={() => signIn.mutate()}
           >
