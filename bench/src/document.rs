@@ -17,7 +17,7 @@ const END: &str = "<!-- Written by people again. -->";
 const NO_REASON: &str = "(why is not known yet)";
 
 /// What each goal is about, in the order of the document.
-const GOALS: [(&str, &str); 10] = [
+const GOALS: [(&str, &str); 11] = [
     ("G1", "From asking to the first result, libraries ready"),
     ("G2", "From nothing, without template or pool"),
     ("G3", "A small execute in a kernel that is there"),
@@ -28,6 +28,7 @@ const GOALS: [(&str, &str); 10] = [
     ("G8", "Docker, beside what it takes by itself"),
     ("G9", "A thousand at once"),
     ("G10", "Death, lack of memory, time limit: until it is told"),
+    ("API", "The server's API"),
 ];
 
 /// When and of what the figures are.

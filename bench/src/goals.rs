@@ -1,5 +1,6 @@
 //! The goals, a file each. Every one gives its figures, taken beside the peers in the same run.
 
+mod api;
 mod containers;
 mod deaths;
 mod files;
@@ -60,7 +61,9 @@ pub(crate) async fn measure(
     mut begins: impl FnMut(&str),
 ) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
-    for goal in ["G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10"] {
+    for goal in [
+        "G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "API",
+    ] {
         if !only.is_empty() && !only.iter().any(|wanted| wanted == goal) {
             continue;
         }
@@ -75,6 +78,7 @@ pub(crate) async fn measure(
             "G7" => output::measure(stage, peers, repeats).await,
             "G8" => containers::measure(stage, repeats).await,
             "G9" => many::measure(stage, repeats).await,
+            "API" => api::measure(stage, repeats).await,
             _ => deaths::measure(stage, peers, repeats).await,
         };
         figures.extend(taken.with_context(|| format!("measuring {goal}"))?);

@@ -12,6 +12,7 @@ mod inspect;
 mod machine;
 mod peers;
 mod sandbox;
+mod server;
 mod stage;
 mod statistics;
 

@@ -17,6 +17,7 @@ use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options, Pool, Read
 
 use crate::gateway::{Gateway, Kind};
 use crate::sandbox::{Place, Sandbox};
+use crate::server::Server;
 
 /// Whose all sandboxes are: they may come from one template.
 pub(crate) const TRUST_DOMAIN: &str = "bench";
@@ -107,6 +108,14 @@ impl Stage {
     /// When it does not start.
     pub(crate) fn gateway(&self, kind: Kind) -> Result<Gateway> {
         Gateway::start(&self.programs, &self.search, self.options.clone(), kind)
+    }
+
+    /// The server's program, with a gateway and a runtime of its own.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub(crate) async fn server(&self) -> Result<Server> {
+        Server::start(&self.programs, &self.options.data).await
     }
 
     /// Whether agent and workload have ids of their own, which an ordinary user without a range

@@ -23,7 +23,7 @@ use crate::stage::{Stage, monotonic_ms};
 use crate::statistics::Samples;
 
 /// The libraries are there; the peers run the same.
-const READY: &str = "import time; begun = time.monotonic_ns()
+pub(super) const READY: &str = "import time; begun = time.monotonic_ns()
 import pandas as pd
 print(pd.__version__, begun, time.monotonic_ns())";
 
@@ -262,7 +262,7 @@ async fn back_to_back(stage: &Stage, code: &str, runs: usize) -> Result<Vec<Way>
 }
 
 /// A person who thinks for a moment.
-async fn gap() {
+pub(super) async fn gap() {
     sleep_until(Instant::now() + GAP).await;
 }
 

@@ -10,6 +10,7 @@ pub(crate) use gateway::{
 
 pub(crate) use server::{
     AdminArguments, AdminCommand, AdminCommon, ApiKeyCommand, PlaceArguments, ServeArguments,
+    WorkerArguments,
 };
 
 use std::ffi::OsString;
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Run a server: API, console and sandboxes on this machine
     Serve(Box<ServeArguments>),
+    /// Work on the queues of a server, in a process of its own
+    Worker(WorkerArguments),
     /// Bring the tables of a server's database to this version
     Migrate(PlaceArguments),
     /// Look after a server's data from its machine

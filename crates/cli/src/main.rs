@@ -73,6 +73,7 @@ const fn makes_sandboxes(command: &Command) -> bool {
         Command::Doctor(arguments) => !arguments.fix,
         Command::Serve(_) => true,
         Command::Gateway(_)
+        | Command::Worker(_)
         | Command::Migrate(_)
         | Command::Admin(_)
         | Command::Setup(_)
@@ -91,6 +92,7 @@ async fn perform(command: Command, environment: &Environment, scope: Result<(), 
             Some(refusal) => Err(refusal),
             None => commands::serve::serve(&arguments, environment).await,
         },
+        Command::Worker(arguments) => commands::serve::work(&arguments, environment).await,
         Command::Migrate(place) => commands::serve::migrate(&place, environment).await,
         Command::Admin(arguments) => commands::admin::run(&arguments, environment).await,
         Command::Setup(arguments) => commands::setup::run(&arguments, environment).await,

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use glovebox_protocol::gateway::{
-    CanaryPlan, CreateSandbox, Info, Preflight, SANDBOXES, SandboxList, SandboxView,
+    CanaryPlan, CreateSandbox, Info, KeepReady, KeptReady, Preflight, SANDBOXES, SandboxList,
+    SandboxView,
 };
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::sign::{BodyDigest, Credential, Epoch};
@@ -80,6 +81,15 @@ impl GatewayClient {
     /// See [`ClientError`].
     pub async fn canary_plan(&self) -> Result<CanaryPlan, ClientError> {
         self.ask("POST", "/v1/canary", Bytes::new()).await
+    }
+
+    /// Keeps these sandboxes ready from now on, and no others.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn keep_ready(&self, wanted: &KeepReady) -> Result<KeptReady, ClientError> {
+        let body = serde_json::to_vec(wanted).map_err(ClientError::Answer)?;
+        self.ask("PUT", "/v1/ready", body.into()).await
     }
 
     /// Makes a sandbox and waits until its agent answers. May be repeated with the same words:

@@ -22,6 +22,7 @@ mod listening;
 pub mod preflight;
 #[cfg(feature = "drivers")]
 pub mod program;
+mod ready;
 mod reconcile;
 mod relay;
 mod reply;

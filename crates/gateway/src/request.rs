@@ -16,7 +16,7 @@ const MAX_START_LIMIT_MS: u64 = 600_000;
 const MAX_LIFE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// Longest trust domain, in bytes.
-const MAX_TRUST_DOMAIN: usize = 256;
+pub(crate) const MAX_TRUST_DOMAIN: usize = 256;
 
 /// Checks everything that can be known in advance, and gives the spec.
 pub(crate) fn check(shared: &Shared, asked: &CreateSandbox) -> Result<ValidatedSpec, ApiError> {

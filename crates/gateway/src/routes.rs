@@ -13,7 +13,7 @@ use crate::body::{self, SignedBody};
 use crate::error::ApiError;
 use crate::reply::{self, Reply};
 use crate::state::Shared;
-use crate::{canary, info, lifecycle, preflight, relay};
+use crate::{canary, info, lifecycle, preflight, ready, relay};
 
 /// A verified request but for its body.
 #[derive(Clone, Copy)]
@@ -58,6 +58,9 @@ pub(crate) async fn route(
     if (method, path) == ("POST", "/v1/sandboxes") {
         let view = lifecycle::create(shared, body::json(body).await?).await?;
         return reply::ok(&view);
+    }
+    if (method, path) == ("PUT", "/v1/ready") {
+        return reply::ok(&ready::keep(shared, body::json(body).await?).await?);
     }
     body::empty(body).await?;
     match (method, path) {

@@ -7,6 +7,7 @@
 mod canary;
 mod check;
 mod info;
+mod ready;
 mod sandbox;
 
 pub use canary::{
@@ -14,6 +15,7 @@ pub use canary::{
 };
 pub use check::{Check, CheckStatus, Preflight};
 pub use info::{Budget, CredentialInfo, ImageInfo, Info};
+pub use ready::{KeepReady, KeptKind, KeptReady};
 pub use sandbox::{CreateSandbox, SandboxList, SandboxState, SandboxView};
 
 /// Where a gateway passes a request on to the agent of a sandbox: this, the sandbox's id,

@@ -23,9 +23,10 @@ use crate::link::LinkError;
 pub use examine::CHECKS;
 use examine::Host;
 use failure::from_link;
+pub use glovebox_runtime::ReadyKind;
 use launch::Launch;
 use making::Inner;
-pub use ready::{Made, Measured, Pool, ReadyKind, Template};
+pub use ready::{Made, Measured, Pool, Template};
 use table::Table;
 use tokio::sync::RwLock;
 
@@ -143,7 +144,7 @@ impl EmbeddedRuntime {
             "keeping {count} sandboxes of trust domain {} ready",
             kind.trust_domain
         );
-        let kind = kind.on(self.inner.layers.clone());
+        let kind = ready::on(kind, self.inner.layers.clone());
         let link = self.inner.link().await;
         let answer = link
             .ask(|id| ToLauncher::KeepReady { id, kind, count })
@@ -252,6 +253,21 @@ impl Runtime for EmbeddedRuntime {
         Box::pin(async move {
             self.inner.revive().await?;
             Ok(self.inner.table.view_all())
+        })
+    }
+
+    /// The launcher may have been told of others by the process before this one.
+    fn keep_only_ready(&self, wanted: Vec<(ReadyKind, u32)>) -> Reply<'_, ()> {
+        Box::pin(async move {
+            for old in self.measure().await?.pools {
+                if !wanted.iter().any(|(kind, _)| *kind == old.kind) {
+                    self.keep_ready(old.kind, 0).await?;
+                }
+            }
+            for (kind, count) in wanted {
+                self.keep_ready(kind, count).await?;
+            }
+            Ok(())
         })
     }
 

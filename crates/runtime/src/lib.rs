@@ -10,6 +10,7 @@ mod error;
 mod examine;
 #[cfg(feature = "fake")]
 mod fake;
+mod kinds;
 mod making;
 mod ready;
 mod spec;
@@ -19,9 +20,10 @@ pub use examine::Examined;
 #[cfg(feature = "fake")]
 pub use fake::{FakeRuntime, Fault};
 pub use glovebox_protocol::capability::{Capabilities, Capability};
+pub use kinds::ReadyKind;
 pub use making::{Maker, make_to_the_end};
 pub use ready::{AgentConnector, agent_answers};
-pub use spec::{InvalidSpec, SandboxSpec, Start, ValidatedSpec};
+pub use spec::{InvalidSpec, SandboxSpec, Start, ValidatedSpec, check_limits};
 
 use std::future::Future;
 use std::pin::Pin;
@@ -78,6 +80,18 @@ pub trait Runtime: Send + Sync {
     fn examine<'a>(&'a self, images: &'a [String]) -> Reply<'a, Examined> {
         let _ = images;
         Box::pin(std::future::ready(Ok(Examined::default())))
+    }
+
+    /// Keeps so many sandboxes of each of these kinds ready from now on, and none of any other, so
+    /// that who asks for one has it at once. A runtime that keeps none refuses any
+    /// ([`RuntimeError::Unsupported`]).
+    fn keep_only_ready(&self, wanted: Vec<(ReadyKind, u32)>) -> Reply<'_, ()> {
+        let refusal = (!wanted.is_empty()).then(|| RuntimeError::Unsupported {
+            what: "sandboxes that are kept ready".into(),
+            fix: Some("keep none ready on this runtime".into()),
+            cause: None,
+        });
+        Box::pin(std::future::ready(refusal.map_or(Ok(()), Err)))
     }
 
     /// Memory that all sandboxes together use now, in bytes; nothing where the runtime cannot

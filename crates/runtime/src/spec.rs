@@ -68,67 +68,7 @@ impl SandboxSpec {
     /// # Errors
     /// The first field that is out of range.
     pub fn validate(self) -> Result<ValidatedSpec, InvalidSpec> {
-        let limits = &self.limits;
-        let ranges: [(
-            &'static str,
-            u64,
-            std::ops::RangeInclusive<u64>,
-            &'static str,
-        ); 9] = [
-            (
-                "cpu_millis",
-                limits.cpu_millis.into(),
-                10..=1_024_000,
-                "10 to 1 024 000",
-            ),
-            (
-                "memory_bytes",
-                limits.memory_bytes,
-                64 * MIB..=TIB,
-                "64 MiB to 1 TiB",
-            ),
-            (
-                "processes",
-                limits.processes.into(),
-                8..=32_768,
-                "8 to 32 768",
-            ),
-            (
-                "workspace_bytes",
-                limits.workspace_bytes,
-                MIB..=TIB,
-                "1 MiB to 1 TiB",
-            ),
-            (
-                "workspace_inodes",
-                limits.workspace_inodes,
-                16..=100_000_000,
-                "16 to 100 million",
-            ),
-            ("tmp_bytes", limits.tmp_bytes, MIB..=TIB, "1 MiB to 1 TiB"),
-            ("shm_bytes", limits.shm_bytes, MIB..=TIB, "1 MiB to 1 TiB"),
-            (
-                "open_files",
-                limits.open_files,
-                64..=1_048_576,
-                "64 to 1 048 576",
-            ),
-            (
-                "file_size_bytes",
-                limits.file_size_bytes,
-                MIB..=TIB,
-                "1 MiB to 1 TiB",
-            ),
-        ];
-        for (field, given, range, must) in ranges {
-            if !range.contains(&given) {
-                return Err(InvalidSpec {
-                    field,
-                    given: given.to_string(),
-                    must,
-                });
-            }
-        }
+        check_limits(&self.limits)?;
         if !matches!(self.keys.len(), 1 | 2) {
             return Err(InvalidSpec {
                 field: "keys",
@@ -145,6 +85,74 @@ impl SandboxSpec {
         }
         Ok(ValidatedSpec(self))
     }
+}
+
+/// Checks every number of limits.
+///
+/// # Errors
+/// The first that is out of range.
+pub fn check_limits(limits: &Limits) -> Result<(), InvalidSpec> {
+    let ranges: [(
+        &'static str,
+        u64,
+        std::ops::RangeInclusive<u64>,
+        &'static str,
+    ); 9] = [
+        (
+            "cpu_millis",
+            limits.cpu_millis.into(),
+            10..=1_024_000,
+            "10 to 1 024 000",
+        ),
+        (
+            "memory_bytes",
+            limits.memory_bytes,
+            64 * MIB..=TIB,
+            "64 MiB to 1 TiB",
+        ),
+        (
+            "processes",
+            limits.processes.into(),
+            8..=32_768,
+            "8 to 32 768",
+        ),
+        (
+            "workspace_bytes",
+            limits.workspace_bytes,
+            MIB..=TIB,
+            "1 MiB to 1 TiB",
+        ),
+        (
+            "workspace_inodes",
+            limits.workspace_inodes,
+            16..=100_000_000,
+            "16 to 100 million",
+        ),
+        ("tmp_bytes", limits.tmp_bytes, MIB..=TIB, "1 MiB to 1 TiB"),
+        ("shm_bytes", limits.shm_bytes, MIB..=TIB, "1 MiB to 1 TiB"),
+        (
+            "open_files",
+            limits.open_files,
+            64..=1_048_576,
+            "64 to 1 048 576",
+        ),
+        (
+            "file_size_bytes",
+            limits.file_size_bytes,
+            MIB..=TIB,
+            "1 MiB to 1 TiB",
+        ),
+    ];
+    for (field, given, range, must) in ranges {
+        if !range.contains(&given) {
+            return Err(InvalidSpec {
+                field,
+                given: given.to_string(),
+                must,
+            });
+        }
+    }
+    Ok(())
 }
 
 impl ValidatedSpec {

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::worker::Queue;
+
 /// Everything that a server is told at its start.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -22,6 +24,8 @@ pub struct Config {
     pub sandbox_enabled: bool,
     /// `false` makes profiles read-only.
     pub sandbox_gui_config: bool,
+    /// The queues that it works on beside its requests.
+    pub queues: Vec<Queue>,
     /// The program `glovebox-gateway` that this server starts for sandboxes on this machine.
     pub gateway: GatewayProgram,
 }
@@ -143,6 +147,7 @@ mod tests {
             insecure_http: false,
             sandbox_enabled: true,
             sandbox_gui_config: true,
+            queues: Vec::new(),
             gateway: GatewayProgram {
                 program: "/bin/glovebox-gateway".into(),
                 tree: "/data".into(),

@@ -3,7 +3,11 @@
 //! It listens at a Unix socket that only this user can connect to, and ends when the server does:
 //! its standard input is a pipe that the server holds. Sandboxes outlive both; the next gateway
 //! finds them.
+//!
+//! Servers that share a data folder share its gateway: one of them starts it and holds a lock for as
+//! long as it lives, the others use it, and one of them takes its place when it ends.
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -27,6 +31,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// After how long a gateway that ended counts as one that had worked.
 const WORKED: Duration = Duration::from_secs(30);
 
+/// How often a server that has no gateway of its own looks whether it is to start one.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// What the child is started with.
 #[derive(Debug, Clone)]
 pub(crate) struct Supervised {
@@ -40,9 +47,10 @@ pub(crate) struct Supervised {
 }
 
 impl Supervised {
-    /// Starts the gateway, and starts it again whenever it ends. Never returns; dropped, it ends
-    /// the gateway.
+    /// Starts the gateway, unless another server has, and starts it again whenever it ends. Never
+    /// returns; dropped, it ends the gateway.
     pub(crate) async fn run(self) {
+        let _lock = self.turn().await;
         let mut pause = FIRST_PAUSE;
         loop {
             let begun = Instant::now();
@@ -72,6 +80,27 @@ impl Supervised {
         }
     }
 
+    /// Waits until no other server looks after the gateway of this folder.
+    async fn turn(&self) -> File {
+        let path = self.program.run.join("gateway.lock");
+        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        let mut has_told = false;
+        loop {
+            ticks.tick().await;
+            match lock(&path) {
+                Ok(Some(lock)) => return lock,
+                Ok(None) if has_told => {}
+                Ok(None) => {
+                    has_told = true;
+                    tracing::info!("another server looks after the gateway of this machine");
+                }
+                Err(error) => {
+                    tracing::error!(path = %path.display(), error = chain(&error), "locking");
+                }
+            }
+        }
+    }
+
     fn start(&self) -> std::io::Result<Child> {
         Command::new(&self.program.program)
             .env_clear()
@@ -92,6 +121,20 @@ impl Supervised {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
+    }
+}
+
+/// The lock, unless somebody has it.
+fn lock(path: &Path) -> std::io::Result<Option<File>> {
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -14,3 +14,4 @@ mod worker;
 
 pub use auth::PasswordError;
 pub use config::{Config, GatewayProgram, InvalidSetting, PublicUrl};
+pub use worker::{Queue, UnknownQueue};

@@ -222,6 +222,22 @@ async fn put_together(config: Config) -> Result<(App, Supervised), ProgramError>
     Ok((app, supervised))
 }
 
+/// Works on the queues of the configuration until `stop` is done: a server without requests.
+///
+/// # Errors
+/// See [`ProgramError`].
+pub async fn work(config: Config, stop: impl Future<Output = ()>) -> Result<(), ProgramError> {
+    let queues = config.queues.clone();
+    let app = assemble(config).await?;
+    tracing::info!(?queues, "working");
+    tokio::select! {
+        () = crate::worker::run(app.clone(), queues) => {}
+        () = stop => {}
+    }
+    app.store().close().await;
+    Ok(())
+}
+
 impl Server {
     /// Puts a server together and listens.
     ///
@@ -260,7 +276,9 @@ impl Server {
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ProgramError> {
         let gateway = tokio::spawn(self.supervised.run());
-        let worker = tokio::spawn(crate::worker::run(self.app.clone()));
+        let queues = self.app.config().queues.clone();
+        let worker = tokio::spawn(crate::worker::run(self.app.clone(), queues));
+        let marking = tokio::spawn(crate::worker::mark_driven(self.app.clone()));
         let routes = crate::http::router(self.app.clone());
         let service = routes.into_make_service_with_connect_info::<SocketAddr>();
         let (told, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -283,6 +301,7 @@ impl Server {
             () = deadline => Ok(()),
         };
         worker.abort();
+        marking.abort();
         // Its gateway ends with it: sandboxes stay, for the next one.
         gateway.abort();
         let _ = gateway.await;

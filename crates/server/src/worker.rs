@@ -1,186 +1,166 @@
-//! What is done in the background: sandboxes and leases brought together, and what nobody drives
-//! any more ended.
+//! What is done in the background: by a server beside its requests, or by `glovebox worker`.
+//!
+//! Work comes in queues, in the database that all processes share: each task is done by whichever
+//! of them takes it first, so there may be any number of them, and one that is killed is replaced.
 
-use std::collections::BTreeMap;
+mod ready;
+mod sweep;
+
+use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
-use glovebox_protocol::error::{ErrorBody, ErrorCode};
-use glovebox_protocol::event::EventBody;
-use glovebox_protocol::gateway::{SandboxState, SandboxView};
-use glovebox_protocol::ids::SandboxId;
-use glovebox_store::{EndedWhy, Lease, LeaseState};
+use glovebox_store::{StoreError, Task};
+use serde_json::json;
 use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
-use crate::app::executions::ended_why;
-use crate::app::sandboxes::{SandboxError, is_unknown};
 use crate::failure::chain;
 
-/// How often everything is looked through.
-const EVERY: Duration = Duration::from_secs(5);
+/// How often a worker looks whether something is due.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// For how long a sandbox without lease, or a lease without sandbox, may be one that is just
-/// being made, in seconds.
-const GRACE_SECONDS: i64 = 120;
+/// For how long a task is one worker's: after that it counts as killed, and the next one takes it.
+const TAKEN: Duration = Duration::from_secs(15);
+
+/// After how long everything is looked through again.
+const SWEEP_EVERY: TimeDelta = TimeDelta::seconds(5);
+
+/// The one task of the queue `sandbox`.
+const SWEEP: &str = "sweep";
+
+/// How often the executions that this process drives are marked as driven.
+const MARK_EVERY: Duration = Duration::from_secs(10);
 
 /// For how long an execution without a sign of whoever drives it counts as driven, in seconds.
-/// It is marked at least every third of it.
 pub(crate) const DRIVEN_SECONDS: i64 = 30;
 
-/// Looks everything through, again and again. Never returns.
-pub(crate) async fn run(app: App) {
-    let mut ticks = tokio::time::interval(EVERY);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// A queue of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Queue {
+    /// Sandboxes and leases brought together, and what nobody drives any more ended.
+    Sandbox,
+}
+
+/// A word that names no queue.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no queue; there is: {all}", all = Queue::ALL.map(Queue::name).join(", "))]
+pub struct UnknownQueue(String);
+
+impl Queue {
+    /// All of them.
+    pub const ALL: [Self; 1] = [Self::Sandbox];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sandbox => "sandbox",
+        }
+    }
+}
+
+impl FromStr for Queue {
+    type Err = UnknownQueue;
+
+    fn from_str(name: &str) -> Result<Self, UnknownQueue> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|queue| queue.name() == name)
+            .ok_or_else(|| UnknownQueue(name.to_owned()))
+    }
+}
+
+/// Works on queues. Never returns; may be dropped at any moment.
+pub(crate) async fn run(app: App, queues: Vec<Queue>) {
+    let mut ticks = ticks(LOOK_EVERY);
     loop {
         ticks.tick().await;
-        if let Err(error) = sweep(&app).await {
+        for queue in &queues {
+            if let Err(error) = look_at(&app, *queue).await {
+                tracing::warn!(
+                    queue = queue.name(),
+                    error = chain(&error),
+                    "working on a queue"
+                );
+            }
+        }
+    }
+}
+
+/// Marks the executions that this process drives, again and again. Never returns.
+pub(crate) async fn mark_driven(app: App) {
+    let mut ticks = ticks(MARK_EVERY);
+    loop {
+        ticks.tick().await;
+        let driven = app.running().ids();
+        if let Err(error) = app.store().mark_driven(&driven, DRIVEN_SECONDS).await {
             tracing::warn!(
                 error = chain(&error),
-                "looking through sandboxes and leases"
+                "marking the executions that this server drives"
             );
         }
     }
 }
 
-/// Looks everything through once.
-///
-/// # Errors
-/// When the store fails or the gateway does not answer; what was not looked at then is next time.
-pub(crate) async fn sweep(app: &App) -> Result<(), SandboxError> {
-    let driven = app.running().ids();
-    app.store().mark_driven(&driven, DRIVEN_SECONDS).await?;
-    end_undriven(app).await?;
-    let mut there = sandboxes(app).await?;
-    for lease in app.store().live_leases().await? {
-        let view = there.remove(&lease.id);
-        if let Err(error) = look_at(app, &lease, view).await {
-            tracing::warn!(sandbox = %lease.id, error = chain(&error), "looking at a lease");
-        }
-    }
-    // What is left has no live lease.
-    for (id, view) in there {
-        if matches!(view.state, SandboxState::Ended { .. }) {
-            continue;
-        }
-        let lease = app.store().lease(id).await?;
-        if lease.is_some() {
-            tracing::info!(sandbox = %id, "ending a sandbox whose lease has ended");
-            remove(app, id).await;
-        }
-        // One that was never leased here may be a canary's: those end by their own deadline.
-    }
-    Ok(())
+fn ticks(every: Duration) -> tokio::time::Interval {
+    let mut ticks = tokio::time::interval(every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
-async fn remove(app: &App, id: SandboxId) {
-    match app.gateway().delete(id).await {
-        Ok(_) => {}
-        Err(error) if is_unknown(&error) => {}
-        Err(error) => tracing::warn!(sandbox = %id, error = chain(&error), "ending a sandbox"),
+/// Does the task of a queue that is due, if there is one.
+async fn look_at(app: &App, queue: Queue) -> Result<(), StoreError> {
+    let taken = i64::try_from(TAKEN.as_millis()).unwrap_or(i64::MAX);
+    let Some(task) = app.store().take_task(queue.name(), taken).await? else {
+        return match queue {
+            Queue::Sandbox => ensure_sweep(app).await,
+        };
+    };
+    match queue {
+        Queue::Sandbox => do_sweep(app, &task).await,
     }
 }
 
-/// All sandboxes of the gateway.
-async fn sandboxes(app: &App) -> Result<BTreeMap<SandboxId, SandboxView>, SandboxError> {
-    let mut found = BTreeMap::new();
-    let mut after: Option<String> = None;
-    loop {
-        let page = app.gateway().sandboxes(after.as_deref()).await?;
-        found.extend(page.items.into_iter().map(|view| (view.id, view)));
-        after = page.next_cursor;
-        if after.is_none() {
-            return Ok(found);
-        }
-    }
-}
-
-/// Brings one lease together with what the gateway says of its sandbox.
-async fn look_at(app: &App, lease: &Lease, view: Option<SandboxView>) -> Result<(), SandboxError> {
-    let now = Utc::now();
-    if now >= lease.hard_deadline {
-        let detail = "it reached the time at which every sandbox of its profile ends";
-        return app
-            .remove_sandbox(lease.id, EndedWhy::HardLimit, detail)
-            .await;
-    }
-    match view.map(|view| view.state) {
-        Some(SandboxState::Ended { reason, .. }) => {
-            app.store()
-                .end_lease(lease.id, ended_why(&reason), &reason)
-                .await?;
-        }
-        None if now - lease.created_at > TimeDelta::seconds(GRACE_SECONDS)
-            || lease.state != LeaseState::Starting =>
-        {
-            // Between the two lists it may have been made, or the gateway just started: asked
-            // once more by name.
-            match app.gateway().sandbox(lease.id).await {
-                Ok(_) => {}
-                Err(error) if is_unknown(&error) => {
-                    let detail = "its gateway does not know it any more";
-                    app.store()
-                        .end_lease(lease.id, EndedWhy::GatewayLost, detail)
-                        .await?;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        None => {}
-        Some(_) => suspend_if_idle(app, lease).await?,
-    }
-    Ok(())
-}
-
-/// Ends the processes of a sandbox that nobody has used for a while; its files stay.
-async fn suspend_if_idle(app: &App, lease: &Lease) -> Result<(), SandboxError> {
-    let idle_since = lease.active_at + TimeDelta::milliseconds(lease.idle_limit_ms);
-    if lease.state != LeaseState::Ready || Utc::now() < idle_since {
-        return Ok(());
-    }
-    if !app
-        .store()
-        .running_executions(Some(lease.id))
-        .await?
-        .is_empty()
-    {
-        return Ok(());
-    }
-    // First the note: code that comes now finds a suspended lease, and counts it again.
-    let moved = app
-        .store()
-        .move_lease(lease.id, LeaseState::Ready, LeaseState::Suspended)
+/// Sees to it that there is the task to look everything through: it is put off, never finished.
+async fn ensure_sweep(app: &App) -> Result<(), StoreError> {
+    let mut changes = app.store().begin().await?;
+    let queue = Queue::Sandbox.name();
+    changes
+        .enqueue(queue, SWEEP, "all", &json!({}), Utc::now())
         .await?;
-    if !moved {
-        return Ok(());
-    }
-    // Code that came between the two looks is running now.
-    let running = app.store().running_executions(Some(lease.id)).await?;
-    if !running.is_empty() {
-        app.store()
-            .move_lease(lease.id, LeaseState::Suspended, LeaseState::Ready)
-            .await?;
-        return Ok(());
-    }
-    app.agent(lease.id).end_workload().await?;
-    tracing::info!(sandbox = %lease.id, "a sandbox was suspended");
-    Ok(())
+    changes.commit().await
 }
 
-/// Ends executions whose server is gone: their stream was cut, so that the agent has interrupted
-/// what ran.
-async fn end_undriven(app: &App) -> Result<(), SandboxError> {
-    for execution in app.store().undriven_executions().await? {
-        let failed = EventBody::Failed(
-            ErrorBody::new(
-                ErrorCode::Internal,
-                "the server that ran this was ended in the middle of it; the code was interrupted",
-            )
-            .with_fix("run it again; variables and files may still be there"),
-        );
-        if app.store().end_execution(execution.id, &[failed]).await? {
-            tracing::warn!(execution = %execution.id, "an execution that nobody drove was ended");
+async fn do_sweep(app: &App, task: &Task) -> Result<(), StoreError> {
+    let next = Utc::now() + SWEEP_EVERY;
+    let swept = sweep::sweep(app).await;
+    let done = match swept {
+        Ok(()) => ready::keep(app).await,
+        failed => failed,
+    };
+    match done {
+        Ok(()) => app.store().repeat_task(task.id, next).await,
+        Err(error) => {
+            let error = chain(&error);
+            tracing::warn!(error, "looking through sandboxes and leases");
+            app.store().retry_task(task.id, next, &error).await
         }
     }
-    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_known_by_its_name_alone() {
+        for queue in Queue::ALL {
+            assert_eq!(queue.name().parse(), Ok(queue));
+        }
+        let unknown = "parsnips".parse::<Queue>().unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "`parsnips` is no queue; there is: sandbox"
+        );
+    }
 }

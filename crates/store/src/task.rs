@@ -87,6 +87,23 @@ impl Store {
         Ok(())
     }
 
+    /// A task that comes again and again is done for this time, and due again at `due`.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn repeat_task(&self, id: TaskId, due: DateTime<Utc>) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE tasks SET taken_until = NULL, due_at = $2, attempts = 0, last_error = NULL \
+             WHERE id = $1",
+        )
+        .bind(id.to_string())
+        .bind(to_ms(due))
+        .execute(&self.pool)
+        .await
+        .map_err(statement("putting a task off"))?;
+        Ok(())
+    }
+
     /// A task is to be tried again at `due`, and why.
     ///
     /// # Errors

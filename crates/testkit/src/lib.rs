@@ -8,12 +8,14 @@ pub mod escape;
 mod gateway;
 mod host;
 mod paths;
+mod postgres;
 
 pub use gateway::GatewayRuntime;
 pub use host::HostSnapshot;
 pub use paths::{
     cargo_target, program, programs, repository, test_data, toolbox_libraries, toolbox_python,
 };
+pub use postgres::postgres_database;
 
 /// How often a test does what it does: `ci` times for each change, `soak` times when
 /// `GLOVEBOX_SOAK` is set, as `make soak` does.

@@ -192,7 +192,6 @@ fn prepare(workspace: &Path, fs_id: Option<u32>) -> Result<Workspace, ThreadsErr
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 mod tests {
     use std::sync::Barrier;
 

@@ -1,14 +1,14 @@
-//! `glovebox serve` and `glovebox migrate`
+//! `glovebox serve`, `glovebox worker` and `glovebox migrate`
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use glovebox_protocol::error::ErrorCode;
 use glovebox_server::program::{ProgramError, Server, open_store};
-use glovebox_server::{Config, GatewayProgram, PublicUrl};
+use glovebox_server::{Config, GatewayProgram, PublicUrl, Queue};
 use tracing_subscriber::EnvFilter;
 
-use crate::arguments::{PlaceArguments, ServeArguments};
+use crate::arguments::{PlaceArguments, ServeArguments, WorkerArguments};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::installation;
@@ -29,6 +29,7 @@ pub(crate) async fn serve(
         insecure_http: arguments.insecure_http,
         sandbox_enabled: arguments.sandbox_enabled,
         sandbox_gui_config: arguments.sandbox_gui_config,
+        queues: queues(&arguments.queues)?,
         ..config(&arguments.place, environment, &arguments.accept_weaker)?
     };
     // Before anybody can know that it runs: an uncaught signal would end it at once.
@@ -40,6 +41,38 @@ pub(crate) async fn serve(
         signals.next().await;
     };
     server.run(stop).await.map_err(from_program)
+}
+
+/// Works on queues until a signal ends it.
+pub(crate) async fn work(
+    arguments: &WorkerArguments,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    log(&arguments.log)?;
+    let config = Config {
+        queues: queues(&arguments.queues)?,
+        ..config(&arguments.place, environment, "")?
+    };
+    let mut signals =
+        Signals::listen().map_err(|error| Failure::machine("listening to signals", error))?;
+    let stop = async {
+        signals.next().await;
+    };
+    glovebox_server::program::work(config, stop)
+        .await
+        .map_err(from_program)
+}
+
+/// The queues of these names; `none` stands for none at all.
+fn queues(names: &[String]) -> Result<Vec<Queue>, Failure> {
+    if names == ["none"] {
+        return Ok(Vec::new());
+    }
+    let read = |name: &String| {
+        name.parse()
+            .map_err(|error| Failure::Usage(format!("--queues: {error}")))
+    };
+    names.iter().map(read).collect()
 }
 
 /// Says where people find it, and how the first of them gets in.
@@ -89,6 +122,7 @@ pub(crate) fn config(
         insecure_http: false,
         sandbox_enabled: true,
         sandbox_gui_config: true,
+        queues: Vec::new(),
         gateway: GatewayProgram {
             program: gateway_program()?,
             tree,

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::limits::Limits;
-use glovebox_runtime::{RuntimeError, Start};
+use glovebox_runtime::{ReadyKind, Runtime as _, Start};
 use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
-use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options, ReadyKind};
+use glovebox_runtime_embedded::{Afterwards, EmbeddedRuntime, Options};
 
 use super::{ProgramError, from_runtime};
 use crate::config::{Config, Fault, KeptReady};
@@ -54,7 +54,7 @@ pub(super) async fn start(
     };
     let runtime = EmbeddedRuntime::start(options).await;
     let runtime = runtime.map_err(|error| from_runtime(NAME, error))?;
-    let kept = keep_ready(&runtime, &config.keep_ready).await;
+    let kept = runtime.keep_only_ready(kinds(&config.keep_ready)).await;
     kept.map_err(|error| from_runtime(NAME, error))?;
     Ok(Arc::new(runtime))
 }
@@ -87,26 +87,14 @@ fn folders(read: &dyn Fn(&str) -> Option<OsString>) -> Result<(PathBuf, PathBuf)
     ))
 }
 
-/// Keeps these ready and no others: the launcher may have been told of some by the gateway before.
-async fn keep_ready(runtime: &EmbeddedRuntime, kept: &[KeptReady]) -> Result<(), RuntimeError> {
-    let kinds = kept.iter().map(|one| {
-        let kind = ReadyKind {
-            trust_domain: one.trust_domain.clone(),
-            start: Start::Template,
-            limits: Limits::of(one.class),
-        };
-        (kind, one.count)
-    });
-    let kinds: Vec<_> = kinds.collect();
-    for old in runtime.measure().await?.pools {
-        if !kinds.iter().any(|(kind, _)| *kind == old.kind) {
-            runtime.keep_ready(old.kind, 0).await?;
-        }
-    }
-    for (kind, count) in kinds {
-        runtime.keep_ready(kind, count).await?;
-    }
-    Ok(())
+/// The kinds that the configuration names, and how many of each.
+fn kinds(kept: &[KeptReady]) -> Vec<(ReadyKind, u32)> {
+    let kind = |one: &KeptReady| ReadyKind {
+        trust_domain: one.trust_domain.clone(),
+        start: Start::Template,
+        limits: Limits::of(one.class),
+    };
+    kept.iter().map(|one| (kind(one), one.count)).collect()
 }
 
 /// `GATEWAY_ACCEPT_WEAKER`: protections whose lack is accepted by name.

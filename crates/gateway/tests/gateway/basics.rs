@@ -1,6 +1,9 @@
 //! The routes that are the gateway's own.
 
-use glovebox_protocol::gateway::{CreateSandbox, Info, SandboxList, SandboxState, SandboxView};
+use glovebox_protocol::agent_config::Start;
+use glovebox_protocol::gateway::{
+    CreateSandbox, Info, KeepReady, KeptKind, KeptReady, SandboxList, SandboxState, SandboxView,
+};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use hyper::StatusCode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -20,6 +23,7 @@ async fn health_is_told_without_a_credential_and_nothing_else_is() {
         ("GET", "/"),
         ("GET", "/v1/preflight"),
         ("POST", "/v1/canary"),
+        ("PUT", "/v1/ready"),
         ("GET", "/v1/sandboxes"),
         ("POST", "/v1/sandboxes"),
         ("DELETE", &format!("/v1/sandboxes/{}", SandboxId::new())),
@@ -208,4 +212,55 @@ async fn only_the_newest_tls_is_spoken() {
     stream.read_to_end(&mut said).await.unwrap();
     // A fatal alert, and it is that of the version.
     assert_eq!((said[0], said[5], said[6]), (21, 2, 70), "{said:?}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_ready_is_refused_with_the_reason() {
+    let rig = Rig::start().await;
+    let mut wire = rig.wire().await;
+    let of = |kinds: Vec<KeptKind>| serde_json::to_vec(&KeepReady { kinds }).unwrap();
+    let kind = KeptKind {
+        trust_domain: "acme".into(),
+        limits: rig.create_request().limits,
+        start: Start::Fresh,
+        count: 1,
+    };
+    let nothing = rig
+        .ask(&mut wire, "PUT", "/v1/ready", &of(Vec::new()))
+        .await;
+    assert_eq!(nothing.document::<KeptReady>(), KeptReady { count: 0 });
+    let mut small = kind.clone();
+    small.limits.memory_bytes = 1;
+    let changed = |change: &dyn Fn(&mut KeptKind)| {
+        let mut changed = kind.clone();
+        change(&mut changed);
+        vec![changed]
+    };
+    for (kinds, code, word) in [
+        (vec![kind.clone(), kind.clone()], "invalid", "twice"),
+        (changed(&|kind| kind.count = 0), "invalid", "`count`"),
+        (
+            changed(&|kind| kind.count = u32::MAX),
+            "invalid",
+            "more than",
+        ),
+        (
+            changed(&|kind| kind.trust_domain.clear()),
+            "invalid",
+            "`trust_domain`",
+        ),
+        (vec![small], "invalid", "`memory_bytes`"),
+        (
+            changed(&|kind| kind.start = Start::Template),
+            "capability_missing",
+            "template",
+        ),
+        // This runtime keeps none.
+        (vec![kind.clone()], "capability_missing", "kept ready"),
+    ] {
+        let refused = rig.ask(&mut wire, "PUT", "/v1/ready", &of(kinds)).await;
+        assert_eq!(refused.code(), code);
+        let said = refused.error().message;
+        assert!(said.contains(word), "{said}");
+    }
 }

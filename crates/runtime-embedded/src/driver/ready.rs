@@ -3,39 +3,15 @@
 use std::time::Duration;
 
 use glovebox_box::control::{BoxFacts, BoxKind, PoolFacts, TemplateFacts};
-use glovebox_protocol::limits::Limits;
-use glovebox_runtime::{SandboxSpec, Start};
+use glovebox_runtime::ReadyKind;
 
-/// What sandboxes have in common that can stand in for each other: one that is ready is given to
-/// whoever asks for a sandbox of the same kind, whatever its id, keys and deadlines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadyKind {
-    /// Who may share a template with whom; see [`SandboxSpec::trust_domain`].
-    pub trust_domain: String,
-    /// How their kernels come into being.
-    pub start: Start,
-    /// Hard limits.
-    pub limits: Limits,
-}
-
-impl ReadyKind {
-    /// The kind that a sandbox of this spec is of.
-    #[must_use]
-    pub fn of(spec: &SandboxSpec) -> Self {
-        Self {
-            trust_domain: spec.trust_domain.clone(),
-            start: spec.start,
-            limits: spec.limits.clone(),
-        }
-    }
-
-    pub(super) fn on(self, layers: Vec<String>) -> BoxKind {
-        BoxKind {
-            trust_domain: self.trust_domain,
-            start: self.start,
-            limits: self.limits,
-            layers,
-        }
+/// What the launcher calls a kind.
+pub(super) fn on(kind: ReadyKind, layers: Vec<String>) -> BoxKind {
+    BoxKind {
+        trust_domain: kind.trust_domain,
+        start: kind.start,
+        limits: kind.limits,
+        layers,
     }
 }
 

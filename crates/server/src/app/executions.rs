@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
-use glovebox_client::ClientError;
+use glovebox_client::{ClientError, Execution as Stream};
 use glovebox_protocol::error::{ErrorBody, ErrorCode};
 use glovebox_protocol::event::{Event, EventBody, Output};
 use glovebox_protocol::ids::{ExecutionId, SandboxId};
@@ -25,6 +25,14 @@ const BATCH: usize = 256;
 
 /// How long events wait for others to be stored with.
 const BATCH_PATIENCE: Duration = Duration::from_millis(25);
+
+/// For how long a gateway that does not answer is waited for before code is given up: it is started
+/// again when it ends.
+const GATEWAY_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long it is waited before it is asked again, at first and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -174,6 +182,11 @@ impl App {
     }
 }
 
+/// Whether there was no way to the agent, so that nothing can have run.
+fn is_away(error: &ClientError) -> bool {
+    matches!(error, ClientError::Connect(_)) || error.code() == Some(ErrorCode::RuntimeUnavailable)
+}
+
 /// One execution on its way from start to end.
 struct Drive {
     app: App,
@@ -205,10 +218,26 @@ impl Drive {
         }
     }
 
+    /// Has the code begun. A gateway that is being started again is waited for: as long as there is
+    /// no way to it nothing has run, and an agent runs an execution once however often it is asked.
+    async fn begin(&self, execute: &Execute) -> Result<Stream, ClientError> {
+        let agent = self.app.agent(self.sandbox);
+        let deadline = Instant::now() + GATEWAY_PATIENCE;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match agent.execute(execute).await {
+                Err(error) if is_away(&error) && Instant::now() + pause < deadline => {
+                    tokio::time::sleep_until((Instant::now() + pause).into()).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+                begun => return begun,
+            }
+        }
+    }
+
     /// Passes events on until the last one, which is given back.
     async fn stream(&self, execute: &Execute, kept: &mut Kept) -> Result<EventBody, StreamError> {
-        let agent = self.app.agent(self.sandbox);
-        let mut running = agent.execute(execute).await?;
+        let mut running = self.begin(execute).await?;
         let mut flush_at: Option<Instant> = None;
         loop {
             let next = match flush_at {
@@ -305,6 +334,13 @@ impl Drive {
         }
         match error {
             ClientError::Refused(body) => EventBody::Failed((**body).clone()),
+            ClientError::Connect(_) => EventBody::Failed(
+                ErrorBody::new(
+                    ErrorCode::RuntimeUnavailable,
+                    "the gateway of the sandbox does not answer; nothing was run",
+                )
+                .with_fix("run it again in a moment; variables and files are still there"),
+            ),
             error => {
                 tracing::warn!(sandbox = %self.sandbox, error = chain(error), "an execution's stream broke");
                 EventBody::Failed(

@@ -4,8 +4,8 @@ use glovebox_store::Role;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 
-use crate::first_run::session_of;
 use crate::stage::Stage;
+use crate::wire::session_of;
 use crate::wire::{Who, send};
 
 const PASSWORD: &str = "correct horse battery";

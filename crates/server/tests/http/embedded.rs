@@ -1,21 +1,24 @@
 //! The whole way, with real sandboxes: the server's own gateway, the embedded runtime, a kernel.
 
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use glovebox_protocol::ids::SandboxId;
 use glovebox_server::program::Server;
+use glovebox_store::Store;
 use glovebox_testkit::program;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::first_run::session_of;
 use crate::stage::config;
-use crate::wire::{Answer, Who, send};
+use crate::visitor::{Visitor, types};
+use crate::wire::{Who, send};
 
 /// A server as `glovebox serve` runs it.
 struct Running {
-    address: std::net::SocketAddr,
+    visitor: Visitor,
     app: glovebox_server::app::App,
     stop: oneshot::Sender<()>,
     ended: tokio::task::JoinHandle<()>,
@@ -40,6 +43,10 @@ async fn start(folder: &Path) -> Running {
     config.gateway.program = program("glovebox-gateway").unwrap();
     config.gateway.tree = tree();
     config.gateway.search = std::env::var_os("PATH").unwrap();
+    // PostgreSQL is not brought to this version by a server.
+    let store = Store::open(&config.database).await.unwrap();
+    store.migrate().await.unwrap();
+    store.close().await;
     let server = Server::open(config).await.unwrap();
     let app = server.app().clone();
     let (stop, stopped) = oneshot::channel::<()>();
@@ -60,110 +67,32 @@ async fn start(folder: &Path) -> Running {
         tokio::task::yield_now().await;
     }
     Running {
-        address,
+        visitor: Visitor { address },
         app,
         stop,
         ended,
     }
 }
 
+impl Deref for Running {
+    type Target = Visitor;
+
+    fn deref(&self) -> &Visitor {
+        &self.visitor
+    }
+}
+
 impl Running {
-    async fn call(&self, who: &Who, method: &str, path: &str, body: &Value) -> Answer {
-        let headers = [("content-type", "application/json")];
-        let body = Bytes::from(body.to_string());
-        send(self.address, who, method, path, &headers, body).await
-    }
-
-    async fn get(&self, who: &Who, path: &str) -> Answer {
-        send(self.address, who, "GET", path, &[], Bytes::new()).await
-    }
-
-    /// What a first administrator does: proves the profile, activates it, switches all on.
-    async fn open(&self) -> (Who, String) {
+    /// What the first administrator does.
+    async fn begin(&self) -> (Who, String) {
         let link = self.app.new_setup_link().await.unwrap().unwrap();
-        let body = json!({
-            "token": link.split_once("#token=").unwrap().1,
-            "email": "ada@example.com", "name": "Ada", "password": "correct horse battery"
-        });
-        let done = self
-            .call(&Who::Nobody, "POST", "/api/v1/setup", &body)
-            .await;
-        let ada = session_of(&done);
-        let me = done.ok();
-        let workspace = me["memberships"][0]["workspace_id"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        let profiles = self.get(&ada, "/api/v1/admin/profiles").await.ok();
-        let id = profiles["items"][0]["profile"]["id"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        let one = format!("/api/v1/admin/profiles/{id}");
-        let early = self
-            .call(&ada, "POST", &format!("{one}/activate"), &json!({}))
-            .await;
-        assert_eq!(
-            (early.status, early.code()),
-            (409, "activation_blocked".into())
-        );
-        for (method, what) in [
-            ("POST", "test"),
-            ("POST", "canary"),
-            ("PUT", "acknowledgements/shared_kernel"),
-            ("POST", "activate"),
-        ] {
-            let detail = self
-                .call(&ada, method, &format!("{one}/{what}"), &json!({}))
-                .await
-                .ok();
-            assert_ne!(detail["test"]["is_passed"], false, "{detail}");
-            assert_ne!(detail["canary"]["is_passed"], false, "{detail}");
-        }
-        let on = json!({ "code_execution": true, "default_profile_id": id });
-        self.call(&ada, "PATCH", "/api/v1/admin/sandbox", &on)
-            .await
-            .ok();
-        let all = self.get(&ada, "/api/v1/admin/workspaces").await.ok();
-        let on = json!({ "version": all["items"][0]["version"], "code_execution": true });
-        let path = format!("/api/v1/admin/workspaces/{workspace}");
-        self.call(&ada, "PATCH", &path, &on).await.ok();
-        (ada, workspace)
-    }
-
-    /// Runs code and gives the events.
-    async fn run(&self, who: &Who, sandbox: &str, code: &str) -> Vec<Value> {
-        let path = format!("/api/v1/sandboxes/{sandbox}/executions");
-        let accepted = self
-            .call(who, "POST", &path, &json!({ "code": code }))
-            .await;
-        assert_eq!(accepted.status, 202, "{}", accepted.text());
-        let id = accepted.json()["id"].as_str().unwrap().to_owned();
-        self.events(who, &format!("{path}/{id}/events")).await
-    }
-
-    async fn events(&self, who: &Who, path: &str) -> Vec<Value> {
-        let stream = self.get(who, path).await;
-        assert_eq!(stream.headers["content-type"], "text/event-stream");
-        stream
-            .text()
-            .lines()
-            .filter_map(|line| line.strip_prefix("data: "))
-            .map(|data| serde_json::from_str(data).unwrap())
-            .collect()
+        self.open(&link).await
     }
 
     async fn stop(self) {
         let _ = self.stop.send(());
         self.ended.await.unwrap();
     }
-}
-
-fn types(events: &[Value]) -> Vec<&str> {
-    events
-        .iter()
-        .map(|event| event["type"].as_str().unwrap())
-        .collect()
 }
 
 /// What the example of the Python client says.
@@ -199,7 +128,7 @@ total";
 async fn from_the_first_link_to_a_file_that_left_a_sandbox() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path()).await;
-    let (ada, workspace) = server.open().await;
+    let (ada, workspace) = server.begin().await;
     let keys = format!("/api/v1/workspaces/{workspace}/api-keys");
     let wanted = json!({ "name": "script", "scopes": [
         "code_execution:run", "files:read", "files:write", "artifacts:read"] });
@@ -294,7 +223,7 @@ async fn from_the_first_link_to_a_file_that_left_a_sandbox() {
 async fn code_is_interrupted_and_a_server_that_comes_back_finds_its_sandboxes() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path()).await;
-    let (ada, workspace) = server.open().await;
+    let (ada, workspace) = server.begin().await;
     let wanted = json!({ "workspace_id": workspace });
     let sandbox = server
         .call(&ada, "POST", "/api/v1/sandboxes", &wanted)
@@ -334,4 +263,61 @@ async fn code_is_interrupted_and_a_server_that_comes_back_finds_its_sandboxes() 
         .await;
     assert_eq!(ended.ok()["state"], "ended");
     server.stop().await;
+}
+
+/// The names of the sockets of boxes below a folder: the id of the sandbox that a box was made for,
+/// or one that no sandbox has where it was made in advance.
+fn boxes(folder: &Path) -> Vec<String> {
+    let entries = fs_err::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .flat_map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => boxes(&entry.path()),
+            _ => vec![entry.file_name().to_string_lossy().into_owned()],
+        })
+        .filter(|name| name.parse::<SandboxId>().is_ok())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_warm_pool_is_kept_and_given_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path()).await;
+    let (ada, workspace) = server.begin().await;
+    let all = server.get(&ada, "/api/v1/admin/profiles").await.ok();
+    let profile = &all["items"][0]["profile"];
+    let path = format!("/api/v1/admin/profiles/{}", profile["id"].as_str().unwrap());
+    let set = async |warm_pool: u32, version: &Value| {
+        let mut settings = profile["settings"].clone();
+        settings["warm_pool"] = json!(warm_pool);
+        let change = json!({ "version": version, "settings": settings });
+        server.call(&ada, "PATCH", &path, &change).await.ok()["profile"]["version"].clone()
+    };
+    let version = set(2, &profile["version"]).await;
+    let run = folder.path().join("run");
+    until(|| boxes(&run).len() == 2).await;
+    let wanted = json!({ "workspace_id": workspace });
+    let made = server
+        .call(&ada, "POST", "/api/v1/sandboxes", &wanted)
+        .await
+        .ok();
+    let id = made["id"].as_str().unwrap();
+    assert!(!boxes(&run).contains(&id.to_owned()), "it was made anew");
+    assert_eq!(
+        server.run(&ada, id, "1 + 1").await[1]["data"]["data"]["text/plain"],
+        "2"
+    );
+    // Another one takes its place, until none is wanted any more.
+    until(|| boxes(&run).len() == 3).await;
+    set(0, &version).await;
+    until(|| boxes(&run).len() == 1).await;
+    server.stop().await;
+}
+
+/// Waits until something is so.
+async fn until(is_so: impl Fn() -> bool) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < patience, "it has not come to be so");
+        tokio::task::yield_now().await;
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
-use crate::wire::{Answer, Who};
+use crate::wire::{Answer, Who, session_of};
 
 const PASSWORD: &str = "correct horse battery";
 
@@ -17,17 +17,6 @@ async fn set_up(stage: &Stage, token: &str, email: &str) -> Answer {
     stage
         .call(&Who::Nobody, "POST", "/api/v1/setup", &body)
         .await
-}
-
-/// The session that an answer has set.
-pub(crate) fn session_of(answer: &Answer) -> Who {
-    let cookie = answer.headers["set-cookie"].to_str().unwrap();
-    assert!(
-        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
-        "{cookie}"
-    );
-    let value = cookie.split(';').next().unwrap().split_once('=').unwrap().1;
-    Who::Session(value.to_owned())
 }
 
 #[tokio::test]

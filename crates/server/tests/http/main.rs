@@ -8,6 +8,7 @@
 )]
 
 mod accounts;
+mod database;
 mod embedded;
 mod first_run;
 mod foreign;
@@ -15,4 +16,5 @@ mod gate;
 mod roles;
 mod secrets;
 mod stage;
+mod visitor;
 mod wire;

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::first_run::session_of;
 use crate::stage::Stage;
 use crate::wire::Who;
+use crate::wire::session_of;
 
 #[tokio::test]
 async fn what_is_secret_is_in_no_answer_and_in_no_entry() {

@@ -13,7 +13,7 @@ use glovebox_protocol::ids::{GatewayId, InstallationId, ProfileId, UserId, Works
 use glovebox_protocol::sign::{Credential, Credentials, SigningKey};
 use glovebox_runtime::FakeRuntime;
 use glovebox_server::app::{App, Parts};
-use glovebox_server::{Config, GatewayProgram};
+use glovebox_server::{Config, GatewayProgram, Queue};
 use glovebox_store::{
     KeyScope, MasterKey, NewApiKey, NewSession, NewUser, Objects, ProfileState, Role, Store, Token,
 };
@@ -44,12 +44,13 @@ pub(crate) fn config(folder: &Path) -> Config {
     Config {
         listen: ([127, 0, 0, 1], 0).into(),
         data: folder.into(),
-        database: format!("sqlite://{}", folder.join("gb.db").display()),
+        database: crate::database::address(folder),
         public_url: None,
         trusted_proxies: Vec::new(),
         insecure_http: false,
         sandbox_enabled: true,
         sandbox_gui_config: true,
+        queues: Queue::ALL.to_vec(),
         gateway: GatewayProgram {
             program: "/nowhere".into(),
             tree: folder.into(),

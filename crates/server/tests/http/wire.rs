@@ -86,3 +86,14 @@ pub(crate) async fn send(
         bytes,
     }
 }
+
+/// The session that an answer has set.
+pub(crate) fn session_of(answer: &Answer) -> Who {
+    let cookie = answer.headers["set-cookie"].to_str().unwrap();
+    assert!(
+        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
+        "{cookie}"
+    );
+    let value = cookie.split(';').next().unwrap().split_once('=').unwrap().1;
+    Who::Session(value.to_owned())
+}

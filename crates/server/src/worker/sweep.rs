@@ -1,0 +1,159 @@
+//! Sandboxes and leases brought together, and what nobody drives any more ended.
+
+use std::collections::BTreeMap;
+
+use chrono::{TimeDelta, Utc};
+use glovebox_protocol::error::{ErrorBody, ErrorCode};
+use glovebox_protocol::event::EventBody;
+use glovebox_protocol::gateway::{SandboxState, SandboxView};
+use glovebox_protocol::ids::SandboxId;
+use glovebox_store::{EndedWhy, Lease, LeaseState};
+
+use crate::app::App;
+use crate::app::executions::ended_why;
+use crate::app::sandboxes::{SandboxError, is_unknown};
+use crate::failure::chain;
+
+/// For how long a sandbox without lease, or a lease without sandbox, may be one that is just
+/// being made, in seconds.
+const GRACE_SECONDS: i64 = 120;
+
+/// Looks everything through once.
+///
+/// # Errors
+/// When the store fails or the gateway does not answer; what was not looked at then is next time.
+pub(super) async fn sweep(app: &App) -> Result<(), SandboxError> {
+    end_undriven(app).await?;
+    let mut there = sandboxes(app).await?;
+    for lease in app.store().live_leases().await? {
+        let view = there.remove(&lease.id);
+        if let Err(error) = look_at(app, &lease, view).await {
+            tracing::warn!(sandbox = %lease.id, error = chain(&error), "looking at a lease");
+        }
+    }
+    // What is left has no live lease.
+    for (id, view) in there {
+        if matches!(view.state, SandboxState::Ended { .. }) {
+            continue;
+        }
+        let lease = app.store().lease(id).await?;
+        if lease.is_some() {
+            tracing::info!(sandbox = %id, "ending a sandbox whose lease has ended");
+            remove(app, id).await;
+        }
+        // One that was never leased here may be a canary's: those end by their own deadline.
+    }
+    Ok(())
+}
+
+async fn remove(app: &App, id: SandboxId) {
+    match app.gateway().delete(id).await {
+        Ok(_) => {}
+        Err(error) if is_unknown(&error) => {}
+        Err(error) => tracing::warn!(sandbox = %id, error = chain(&error), "ending a sandbox"),
+    }
+}
+
+/// All sandboxes of the gateway.
+async fn sandboxes(app: &App) -> Result<BTreeMap<SandboxId, SandboxView>, SandboxError> {
+    let mut found = BTreeMap::new();
+    let mut after: Option<String> = None;
+    loop {
+        let page = app.gateway().sandboxes(after.as_deref()).await?;
+        found.extend(page.items.into_iter().map(|view| (view.id, view)));
+        after = page.next_cursor;
+        if after.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// Brings one lease together with what the gateway says of its sandbox.
+async fn look_at(app: &App, lease: &Lease, view: Option<SandboxView>) -> Result<(), SandboxError> {
+    let now = Utc::now();
+    if now >= lease.hard_deadline {
+        let detail = "it reached the time at which every sandbox of its profile ends";
+        return app
+            .remove_sandbox(lease.id, EndedWhy::HardLimit, detail)
+            .await;
+    }
+    match view.map(|view| view.state) {
+        Some(SandboxState::Ended { reason, .. }) => {
+            app.store()
+                .end_lease(lease.id, ended_why(&reason), &reason)
+                .await?;
+        }
+        None if now - lease.created_at > TimeDelta::seconds(GRACE_SECONDS)
+            || lease.state != LeaseState::Starting =>
+        {
+            // Between the two lists it may have been made, or the gateway just started: asked
+            // once more by name.
+            match app.gateway().sandbox(lease.id).await {
+                Ok(_) => {}
+                Err(error) if is_unknown(&error) => {
+                    let detail = "its gateway does not know it any more";
+                    app.store()
+                        .end_lease(lease.id, EndedWhy::GatewayLost, detail)
+                        .await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        None => {}
+        Some(_) => suspend_if_idle(app, lease).await?,
+    }
+    Ok(())
+}
+
+/// Ends the processes of a sandbox that nobody has used for a while; its files stay.
+async fn suspend_if_idle(app: &App, lease: &Lease) -> Result<(), SandboxError> {
+    let idle_since = lease.active_at + TimeDelta::milliseconds(lease.idle_limit_ms);
+    if lease.state != LeaseState::Ready || Utc::now() < idle_since {
+        return Ok(());
+    }
+    if !app
+        .store()
+        .running_executions(Some(lease.id))
+        .await?
+        .is_empty()
+    {
+        return Ok(());
+    }
+    // First the note: code that comes now finds a suspended lease, and counts it again.
+    let moved = app
+        .store()
+        .move_lease(lease.id, LeaseState::Ready, LeaseState::Suspended)
+        .await?;
+    if !moved {
+        return Ok(());
+    }
+    // Code that came between the two looks is running now.
+    let running = app.store().running_executions(Some(lease.id)).await?;
+    if !running.is_empty() {
+        app.store()
+            .move_lease(lease.id, LeaseState::Suspended, LeaseState::Ready)
+            .await?;
+        return Ok(());
+    }
+    app.agent(lease.id).end_workload().await?;
+    tracing::info!(sandbox = %lease.id, "a sandbox was suspended");
+    Ok(())
+}
+
+/// Ends executions whose server is gone: their stream was cut, so that the agent has interrupted
+/// what ran.
+async fn end_undriven(app: &App) -> Result<(), SandboxError> {
+    for execution in app.store().undriven_executions().await? {
+        let failed = EventBody::Failed(
+            ErrorBody::new(
+                ErrorCode::Internal,
+                "the server that ran this was ended in the middle of it; the code was interrupted",
+            )
+            .with_fix("run it again; variables and files may still be there"),
+        );
+        if app.store().end_execution(execution.id, &[failed]).await? {
+            tracing::warn!(execution = %execution.id, "an execution that nobody drove was ended");
+        }
+    }
+    Ok(())
+}

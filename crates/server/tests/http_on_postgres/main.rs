@@ -1,0 +1,29 @@
+//! The tests of `http`, on PostgreSQL: its answers are the same.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
+
+#[path = "../http/accounts.rs"]
+mod accounts;
+mod database;
+#[path = "../http/embedded.rs"]
+mod embedded;
+#[path = "../http/first_run.rs"]
+mod first_run;
+#[path = "../http/foreign.rs"]
+mod foreign;
+#[path = "../http/gate.rs"]
+mod gate;
+#[path = "../http/roles.rs"]
+mod roles;
+#[path = "../http/secrets.rs"]
+mod secrets;
+#[path = "../http/stage.rs"]
+mod stage;
+#[path = "../http/visitor.rs"]
+mod visitor;
+#[path = "../http/wire.rs"]
+mod wire;

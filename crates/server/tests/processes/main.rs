@@ -1,0 +1,15 @@
+//! Server, worker and gateway as processes, and what becomes of sandboxes when one is killed.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "tests fail by panicking"
+)]
+
+mod killed;
+mod process;
+mod shared;
+#[path = "../http/visitor.rs"]
+mod visitor;
+#[path = "../http/wire.rs"]
+mod wire;
