@@ -13,6 +13,7 @@ mod files;
 mod health;
 mod keys;
 mod members;
+mod metrics;
 mod profiles;
 mod requests;
 mod sandboxes;
@@ -22,6 +23,7 @@ mod views;
 mod workspaces;
 
 pub use error::{ApiError, ErrorBody};
+pub use metrics::metrics_router;
 
 use axum::Router;
 use axum::middleware;

@@ -2,7 +2,7 @@
 //! any more ended.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
 use glovebox_protocol::error::{ErrorBody, ErrorCode};
@@ -34,7 +34,10 @@ pub(crate) async fn run(app: App) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        if let Err(error) = sweep(&app).await {
+        let begun = Instant::now();
+        let swept = sweep(&app).await;
+        app.metrics().swept(begun, swept.is_ok());
+        if let Err(error) = swept {
             tracing::warn!(
                 error = chain(&error),
                 "looking through sandboxes and leases"
@@ -179,6 +182,7 @@ async fn end_undriven(app: &App) -> Result<(), SandboxError> {
             .with_fix("run it again; variables and files may still be there"),
         );
         if app.store().end_execution(execution.id, &[failed]).await? {
+            app.metrics().executed("abandoned");
             tracing::warn!(execution = %execution.id, "an execution that nobody drove was ended");
         }
     }

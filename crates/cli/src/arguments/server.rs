@@ -18,6 +18,10 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) listen: SocketAddr,
 
+    /// Where to serve metrics to whoever asks, for Prometheus; nowhere unless set
+    #[arg(long, value_name = "ADDRESS", env = "GLOVEBOX_METRICS_LISTEN")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+
     /// The address that people use, where a program with TLS stands in front
     #[arg(long, value_name = "URL", env = "GLOVEBOX_PUBLIC_URL")]
     pub(crate) public_url: Option<String>,
