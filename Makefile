@@ -112,6 +112,11 @@ openapi: ## Write docs/reference/openapi.json anew from the code
 	@scripts/need build
 	GLOVEBOX_WRITE_OPENAPI=1 cargo test --locked -p glovebox-server --test openapi
 
+.PHONY: settings
+settings: ## Write docs/reference/settings.md anew from the command line
+	@scripts/need build
+	GLOVEBOX_WRITE_SETTINGS=1 cargo test --locked -p glovebox-cli --bin glovebox settings::reference
+
 .PHONY: images
 images: ## Build the images of sandboxes and of the gateway on this machine's Docker engine
 	@scripts/need build

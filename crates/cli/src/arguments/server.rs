@@ -1,5 +1,5 @@
 //! The command line of the server and of what looks after it. Every setting can be given by the
-//! environment too, under the name that `--help` shows.
+//! environment too, under the name that `--help` shows, and by a file (`settings`).
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -76,6 +76,11 @@ pub(crate) struct ServeArguments {
 /// Where a server's data are.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArguments {
+    // Read by `settings`, before there are arguments.
+    /// Read settings from this file; what is said here or by the environment wins
+    #[arg(long, value_name = "FILE", env = "GLOVEBOX_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
     /// The data folder, instead of the usual one
     #[arg(long, value_name = "DIR", env = "GLOVEBOX_DATA")]
     pub(crate) data: Option<PathBuf>,
