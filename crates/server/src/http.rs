@@ -27,6 +27,7 @@ pub use metrics::metrics_router;
 
 use axum::Router;
 use axum::middleware;
+use axum::routing::get;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -149,6 +150,7 @@ pub fn router(app: App) -> Router {
     let (routes, document) = api().split_for_parts();
     routes
         .route("/api/v1/openapi.json", health::openapi(named(document)))
+        .route("/api/v1/docs", get(console::api_reference))
         .fallback(console::any)
         .method_not_allowed_fallback(requests::no_such_method)
         .layer(middleware::from_fn_with_state(

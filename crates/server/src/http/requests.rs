@@ -156,7 +156,7 @@ fn plain(status: StatusCode) -> Option<ApiError> {
     let error = match status {
         StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => ApiError::invalid(
             "the request is not of the form that this call takes",
-            "compare it with the reference at /api/v1/openapi.json",
+            "compare it with the reference at /api/v1/docs",
         ),
         StatusCode::PAYLOAD_TOO_LARGE => {
             ApiError::too_large("the request is larger than this call takes", "send less")
@@ -216,7 +216,7 @@ pub(crate) async fn no_such_method() -> ApiError {
         status: StatusCode::METHOD_NOT_ALLOWED,
         code: "method_not_allowed",
         message: "this route has no such method".into(),
-        fix: "look at the reference at /api/v1/openapi.json".into(),
+        fix: "look at the reference at /api/v1/docs".into(),
         details: serde_json::json!({}),
     }
 }
