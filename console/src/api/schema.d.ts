@@ -1966,13 +1966,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The entries */
+            /** @description The entries, in the form that was asked for */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "text/csv": string;
+                    "application/json": components["schemas"]["AuditView"][];
                 };
             };
             /** @description The request itself is wrong. */

@@ -12,6 +12,7 @@ import { sessionQuery, setupQuery } from '../api/queries';
 import { Frame } from '../frame/Frame';
 import { NotFound, RouteFailed } from '../frame/Lost';
 import { AccountPage } from '../pages/account/AccountPage';
+import { ApiReferencePage } from '../pages/api-reference/ApiReferencePage';
 import { AuditPage } from '../pages/admin-audit/AuditPage';
 import { readAuditSearch } from '../pages/admin-audit/search';
 import { ProfilePage } from '../pages/admin-profile/ProfilePage';
@@ -44,6 +45,12 @@ const signIn = createRoute({
       ? { next: search.next }
       : {},
   component: SignInPage,
+});
+
+const apiReference = createRoute({
+  getParentRoute: () => root,
+  path: '/api/v1/docs',
+  component: ApiReferencePage,
 });
 
 const frame = createRoute({
@@ -165,6 +172,7 @@ const audit = createRoute({
 const tree = root.addChildren([
   setup,
   signIn,
+  apiReference,
   frame.addChildren([
     home,
     codeExecution,

@@ -47,6 +47,7 @@ export function Rail({ session, onGo }: Props) {
       <Group name="Account">
         <span className={styles.who}>{user.email}</span>
         <RailLink to="/account">Your account</RailLink>
+        <RailLink to="/api/v1/docs">API reference</RailLink>
         <SignOut />
       </Group>
     </div>

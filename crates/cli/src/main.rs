@@ -15,6 +15,7 @@ mod quantity;
 mod run;
 mod scope;
 mod secret;
+mod settings;
 mod signals;
 mod through;
 mod words;
@@ -22,17 +23,17 @@ mod words;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
-use arguments::{Arguments, Command};
+use arguments::Command;
 use environment::Environment;
 use failure::Failure;
 use scope::Lack;
+use settings::Refused;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match settings::parse(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(error) => {
+        Err(Refused::File(failure)) => return said(&failure),
+        Err(Refused::CommandLine(error)) => {
             // Help goes to standard output, mistakes to standard error; neither has to be read.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));

@@ -23,6 +23,7 @@ use glovebox_store::{MasterKey, Objects, Store};
 
 use crate::auth::Passwords;
 use crate::config::Config;
+use crate::metrics::Metrics;
 use gate::BreakGlass;
 use running::Running;
 
@@ -42,6 +43,7 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    metrics: Metrics,
 }
 
 /// What a server is put together of.
@@ -77,6 +79,7 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
+                metrics: Metrics::default(),
             }),
         }
     }
@@ -127,6 +130,10 @@ impl App {
 
     pub(crate) fn running(&self) -> &Running {
         &self.inner.running
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.inner.metrics
     }
 
     /// What the environment forces.

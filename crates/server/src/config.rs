@@ -10,6 +10,8 @@ use crate::worker::Queue;
 pub struct Config {
     /// Where it listens.
     pub listen: SocketAddr,
+    /// Where the metrics are served to whoever asks; nowhere where nobody says.
+    pub metrics_listen: Option<SocketAddr>,
     /// The folder that holds database, master key, files and sockets.
     pub data: PathBuf,
     /// The address of the database.
@@ -140,6 +142,7 @@ mod tests {
     fn config(listen: &str) -> Config {
         Config {
             listen: listen.parse().unwrap(),
+            metrics_listen: None,
             data: "/data".into(),
             database: "sqlite:///data/glovebox.db".into(),
             public_url: None,

@@ -13,6 +13,7 @@ mod files;
 mod health;
 mod keys;
 mod members;
+mod metrics;
 mod profiles;
 mod requests;
 mod sandboxes;
@@ -22,9 +23,11 @@ mod views;
 mod workspaces;
 
 pub use error::{ApiError, ErrorBody};
+pub use metrics::metrics_router;
 
 use axum::Router;
 use axum::middleware;
+use axum::routing::get;
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -147,6 +150,7 @@ pub fn router(app: App) -> Router {
     let (routes, document) = api().split_for_parts();
     routes
         .route("/api/v1/openapi.json", health::openapi(named(document)))
+        .route("/api/v1/docs", get(console::api_reference))
         .fallback(console::any)
         .method_not_allowed_fallback(requests::no_such_method)
         .layer(middleware::from_fn_with_state(

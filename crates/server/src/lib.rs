@@ -9,6 +9,7 @@ pub mod config;
 mod failure;
 mod gateway;
 pub mod http;
+mod metrics;
 pub mod program;
 mod worker;
 

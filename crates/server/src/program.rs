@@ -73,6 +73,7 @@ pub enum ProgramError {
 pub struct Server {
     app: App,
     listener: TcpListener,
+    metrics: Option<TcpListener>,
     supervised: Supervised,
 }
 
@@ -238,25 +239,33 @@ pub async fn work(config: Config, stop: impl Future<Output = ()>) -> Result<(), 
     Ok(())
 }
 
+/// Listens. Where the system chooses the port, `at` names it afterwards.
+async fn listen(at: &mut SocketAddr) -> Result<TcpListener, ProgramError> {
+    let failed = |source| ProgramError::Listen { at: *at, source };
+    let listener = TcpListener::bind(*at).await.map_err(failed)?;
+    if let Ok(bound) = listener.local_addr() {
+        *at = bound;
+    }
+    Ok(listener)
+}
+
 impl Server {
     /// Puts a server together and listens.
     ///
     /// # Errors
     /// See [`ProgramError`].
     pub async fn open(mut config: Config) -> Result<Self, ProgramError> {
-        let at = config.listen;
         config.check()?;
-        let listener = TcpListener::bind(at)
-            .await
-            .map_err(|source| ProgramError::Listen { at, source })?;
-        // Where the system chose the port, it is known now.
-        if let Ok(bound) = listener.local_addr() {
-            config.listen = bound;
-        }
+        let listener = listen(&mut config.listen).await?;
+        let metrics = match &mut config.metrics_listen {
+            Some(at) => Some(listen(at).await?),
+            None => None,
+        };
         let (app, supervised) = put_together(config).await?;
         Ok(Self {
             app,
             listener,
+            metrics,
             supervised,
         })
     }
@@ -279,6 +288,10 @@ impl Server {
         let queues = self.app.config().queues.clone();
         let worker = tokio::spawn(crate::worker::run(self.app.clone(), queues));
         let marking = tokio::spawn(crate::worker::mark_driven(self.app.clone()));
+        let metrics = self.metrics.map(|listener| {
+            let routes = crate::http::metrics_router(self.app.clone());
+            tokio::spawn(async move { axum::serve(listener, routes).await })
+        });
         let routes = crate::http::router(self.app.clone());
         let service = routes.into_make_service_with_connect_info::<SocketAddr>();
         let (told, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -302,6 +315,9 @@ impl Server {
         };
         worker.abort();
         marking.abort();
+        if let Some(metrics) = metrics {
+            metrics.abort();
+        }
         // Its gateway ends with it: sandboxes stay, for the next one.
         gateway.abort();
         let _ = gateway.await;

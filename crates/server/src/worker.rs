@@ -7,7 +7,7 @@ mod ready;
 mod sweep;
 
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
 use glovebox_store::{StoreError, Task};
@@ -133,7 +133,9 @@ async fn ensure_sweep(app: &App) -> Result<(), StoreError> {
 
 async fn do_sweep(app: &App, task: &Task) -> Result<(), StoreError> {
     let next = Utc::now() + SWEEP_EVERY;
+    let begun = Instant::now();
     let swept = sweep::sweep(app).await;
+    app.metrics().swept(begun, swept.is_ok());
     let done = match swept {
         Ok(()) => ready::keep(app).await,
         failed => failed,

@@ -1,5 +1,5 @@
 //! The command line of the server and of what looks after it. Every setting can be given by the
-//! environment too, under the name that `--help` shows.
+//! environment too, under the name that `--help` shows, and by a file (`settings`).
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -17,6 +17,10 @@ pub(crate) struct ServeArguments {
         default_value = "127.0.0.1:8080"
     )]
     pub(crate) listen: SocketAddr,
+
+    /// Where to serve metrics to whoever asks, for Prometheus; nowhere unless set
+    #[arg(long, value_name = "ADDRESS", env = "GLOVEBOX_METRICS_LISTEN")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
 
     /// The address that people use, where a program with TLS stands in front
     #[arg(long, value_name = "URL", env = "GLOVEBOX_PUBLIC_URL")]
@@ -109,6 +113,11 @@ pub(crate) struct WorkerArguments {
 /// Where a server's data are.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceArguments {
+    // Read by `settings`, before there are arguments.
+    /// Read settings from this file; what is said here or by the environment wins
+    #[arg(long, value_name = "FILE", env = "GLOVEBOX_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+
     /// The data folder, instead of the usual one
     #[arg(long, value_name = "DIR", env = "GLOVEBOX_DATA")]
     pub(crate) data: Option<PathBuf>,

@@ -24,6 +24,7 @@ pub(crate) async fn serve(
     let public_url = arguments.public_url.as_deref().map(PublicUrl::parse);
     let config = Config {
         listen: arguments.listen,
+        metrics_listen: arguments.metrics_listen,
         public_url: public_url.transpose().map_err(|error| usage(&error))?,
         trusted_proxies: arguments.trusted_proxies.clone(),
         insecure_http: arguments.insecure_http,
@@ -49,8 +50,14 @@ pub(crate) async fn work(
     environment: &Environment,
 ) -> Result<(), Failure> {
     log(&arguments.log)?;
+    let queues = queues(&arguments.queues)?;
+    if queues.is_empty() {
+        return Err(Failure::Usage(
+            "a worker without a queue has nothing to do; name one with --queues".into(),
+        ));
+    }
     let config = Config {
-        queues: queues(&arguments.queues)?,
+        queues,
         ..config(&arguments.place, environment, "")?
     };
     let mut signals =
@@ -79,6 +86,9 @@ fn queues(names: &[String]) -> Result<Vec<Queue>, Failure> {
 async fn announce(server: &Server) -> Result<(), Failure> {
     let app = server.app();
     let mut text = format!("Glovebox is at {}\n", app.config().address());
+    if let Some(address) = app.config().metrics_listen {
+        text.push_str(&format!("Its metrics are at http://{address}/metrics\n"));
+    }
     let link = app.new_setup_link().await;
     let link =
         link.map_err(|error| Failure::machine("making the link for the first run", error))?;
@@ -116,6 +126,7 @@ pub(crate) fn config(
     let in_data = || format!("sqlite://{}", data.join("glovebox.db").display());
     Ok(Config {
         listen: ([127, 0, 0, 1], 0).into(),
+        metrics_listen: None,
         database: place.database.clone().unwrap_or_else(in_data),
         public_url: None,
         trusted_proxies: Vec::new(),

@@ -13,6 +13,7 @@ mod progress;
 mod refusals;
 mod results;
 mod script;
+mod settings;
 mod setup;
 mod signals;
 mod support;

@@ -15,6 +15,17 @@ use serde_json::{Value, json};
 /// The name of the setting that [`Deployment`] is stored under.
 pub(crate) const DEPLOYMENT: &str = "deployment";
 
+/// The names of all denials, in the order in which the levels are looked at.
+pub(crate) const DENIALS: [&str; 7] = [
+    "deployment",
+    "profile",
+    "workspace",
+    "role",
+    "quota:max_resource_class",
+    "quota:max_concurrent",
+    "quota:max_jobs_per_hour",
+];
+
 /// What is set for the whole installation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deployment {

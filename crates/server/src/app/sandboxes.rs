@@ -90,7 +90,9 @@ impl App {
             start_limit_ms: u64::from(settings.start_timeout_seconds) * 1000,
             is_unclaimed: false,
         };
-        match self.gateway().create(&wanted).await {
+        let made = self.gateway().create(&wanted).await;
+        self.metrics().sandbox_started(made.is_ok());
+        match made {
             Ok(_) => {}
             Err(error) => {
                 let detail = chain(&error);
@@ -131,6 +133,7 @@ impl App {
         access: &Access,
         denial: Denial,
     ) -> Result<SandboxError, StoreError> {
+        self.metrics().denied(denial.name);
         self.store()
             .keep_denial(access.workspace(), denial.name, access.name())
             .await?;

@@ -314,8 +314,8 @@ pub(crate) enum ExportForm {
 #[utoipa::path(get, path = "/api/v1/admin/audit/export/{form}", tag = "admin",
     params(("form" = ExportForm, Path, description = "`csv` or `json`"), AuditQuery),
     security(("session" = [])),
-    responses((status = 200, description = "The entries", body = String,
-        content_type = "text/csv"), Errors))]
+    responses((status = 200, description = "The entries, in the form that was asked for",
+        content((String = "text/csv"), (Vec<AuditView> = "application/json"))), Errors))]
 pub(crate) async fn export_audit(
     State(app): State<App>,
     _: SystemAdmin,

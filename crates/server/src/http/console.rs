@@ -48,6 +48,11 @@ pub(crate) async fn any(State(_): State<App>, method: Method, uri: Uri) -> Respo
     }
 }
 
+/// The reference of the API: a page of the console like any other, under the same policy.
+pub(crate) async fn api_reference() -> Response {
+    page()
+}
+
 fn asset(path: &str, file: EmbeddedFile) -> Response {
     let kind = file.metadata.mimetype().to_owned();
     let keep = if path.starts_with(ASSETS) {

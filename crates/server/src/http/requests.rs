@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::{ConnectInfo, Request, State};
+use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use http::header::{
@@ -50,6 +50,7 @@ pub(crate) async fn every_request(
     let method = request.method().clone();
     // Without the query, which may hold what people look for.
     let path = request.uri().path().to_owned();
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let refused = from_another_site(&method, request.headers());
     request.extensions_mut().insert(origin.clone());
     let response = match refused {
@@ -58,12 +59,16 @@ pub(crate) async fn every_request(
     };
     let mut response = finish(response, &origin.request_id);
     guard(&app, &path, &mut response);
+    let took = begun.elapsed();
+    let route = route.as_ref().map(MatchedPath::as_str);
+    app.metrics()
+        .answered(route, &method, response.status(), took);
     tracing::info!(
         request_id = origin.request_id,
         %method,
         path,
         status = response.status().as_u16(),
-        took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX),
+        took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
         address = %origin.address,
         "request"
     );
@@ -151,7 +156,7 @@ fn plain(status: StatusCode) -> Option<ApiError> {
     let error = match status {
         StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => ApiError::invalid(
             "the request is not of the form that this call takes",
-            "compare it with the reference at /api/v1/openapi.json",
+            "compare it with the reference at /api/v1/docs",
         ),
         StatusCode::PAYLOAD_TOO_LARGE => {
             ApiError::too_large("the request is larger than this call takes", "send less")
@@ -211,7 +216,7 @@ pub(crate) async fn no_such_method() -> ApiError {
         status: StatusCode::METHOD_NOT_ALLOWED,
         code: "method_not_allowed",
         message: "this route has no such method".into(),
-        fix: "look at the reference at /api/v1/openapi.json".into(),
+        fix: "look at the reference at /api/v1/docs".into(),
         details: serde_json::json!({}),
     }
 }

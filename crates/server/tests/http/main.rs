@@ -13,6 +13,8 @@ mod embedded;
 mod first_run;
 mod foreign;
 mod gate;
+mod metrics;
+mod reference;
 mod roles;
 mod secrets;
 mod stage;

@@ -43,6 +43,7 @@ impl Drop for Stage {
 pub(crate) fn config(folder: &Path) -> Config {
     Config {
         listen: ([127, 0, 0, 1], 0).into(),
+        metrics_listen: None,
         data: folder.into(),
         database: crate::database::address(folder),
         public_url: None,
