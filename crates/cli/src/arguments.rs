@@ -9,7 +9,8 @@ pub(crate) use gateway::{
 };
 
 pub(crate) use server::{
-    AdminArguments, AdminCommand, AdminCommon, ApiKeyCommand, PlaceArguments, ServeArguments,
+    AdminArguments, AdminCommand, AdminCommon, ApiKeyCommand, BackupArguments, PlaceArguments,
+    RestoreArguments, ServeArguments,
 };
 
 use std::ffi::OsString;
@@ -40,6 +41,10 @@ pub(crate) enum Command {
     Serve(Box<ServeArguments>),
     /// Bring the tables of a server's database to this version
     Migrate(PlaceArguments),
+    /// Put a server's data into one file
+    Backup(BackupArguments),
+    /// Fill an empty database and the folder of files from a backup
+    Restore(RestoreArguments),
     /// Look after a server's data from its machine
     Admin(AdminArguments),
     /// Build the tree that sandboxes stand on, or check the one that is there

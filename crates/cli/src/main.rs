@@ -74,6 +74,8 @@ const fn makes_sandboxes(command: &Command) -> bool {
         Command::Serve(_) => true,
         Command::Gateway(_)
         | Command::Migrate(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
         | Command::Admin(_)
         | Command::Setup(_)
         | Command::Key(_)
@@ -92,6 +94,8 @@ async fn perform(command: Command, environment: &Environment, scope: Result<(), 
             None => commands::serve::serve(&arguments, environment).await,
         },
         Command::Migrate(place) => commands::serve::migrate(&place, environment).await,
+        Command::Backup(arguments) => commands::backup::back_up(&arguments, environment).await,
+        Command::Restore(arguments) => commands::backup::restore(&arguments, environment).await,
         Command::Admin(arguments) => commands::admin::run(&arguments, environment).await,
         Command::Setup(arguments) => commands::setup::run(&arguments, environment).await,
         Command::Doctor(arguments) => {

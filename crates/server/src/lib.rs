@@ -10,6 +10,8 @@ mod failure;
 mod gateway;
 pub mod http;
 pub mod program;
+pub mod reset;
+pub mod secrets;
 mod worker;
 
 pub use auth::PasswordError;

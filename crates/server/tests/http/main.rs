@@ -12,6 +12,7 @@ mod embedded;
 mod first_run;
 mod foreign;
 mod gate;
+mod reset;
 mod roles;
 mod secrets;
 mod stage;
