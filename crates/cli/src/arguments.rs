@@ -9,8 +9,8 @@ pub(crate) use gateway::{
 };
 
 pub(crate) use server::{
-    AdminArguments, AdminCommand, AdminCommon, ApiKeyCommand, PlaceArguments, ServeArguments,
-    WorkerArguments,
+    AdminArguments, AdminCommand, AdminCommon, ApiKeyCommand, BackupArguments, PlaceArguments,
+    RestoreArguments, ServeArguments, WorkerArguments,
 };
 
 use std::ffi::OsString;
@@ -43,6 +43,10 @@ pub(crate) enum Command {
     Worker(WorkerArguments),
     /// Bring the tables of a server's database to this version
     Migrate(PlaceArguments),
+    /// Put a server's data into one file
+    Backup(BackupArguments),
+    /// Fill an empty database and the folder of files from a backup
+    Restore(RestoreArguments),
     /// Look after a server's data from its machine
     Admin(AdminArguments),
     /// Build the tree that sandboxes stand on, or check the one that is there

@@ -1,6 +1,7 @@
 //! One file for each thing that `glovebox` can do.
 
 pub(crate) mod admin;
+pub(crate) mod backup;
 pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod keys;

@@ -76,6 +76,8 @@ const fn makes_sandboxes(command: &Command) -> bool {
         Command::Gateway(_)
         | Command::Worker(_)
         | Command::Migrate(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
         | Command::Admin(_)
         | Command::Setup(_)
         | Command::Key(_)
@@ -95,6 +97,8 @@ async fn perform(command: Command, environment: &Environment, scope: Result<(), 
         },
         Command::Worker(arguments) => commands::serve::work(&arguments, environment).await,
         Command::Migrate(place) => commands::serve::migrate(&place, environment).await,
+        Command::Backup(arguments) => commands::backup::back_up(&arguments, environment).await,
+        Command::Restore(arguments) => commands::backup::restore(&arguments, environment).await,
         Command::Admin(arguments) => commands::admin::run(&arguments, environment).await,
         Command::Setup(arguments) => commands::setup::run(&arguments, environment).await,
         Command::Doctor(arguments) => {

@@ -18,7 +18,7 @@ use crate::arguments::Arguments;
 use crate::failure::{Failure, unreadable};
 
 /// The commands that take settings.
-const COMMANDS: [&str; 4] = ["serve", "worker", "migrate", "admin"];
+const COMMANDS: [&str; 6] = ["serve", "worker", "migrate", "backup", "restore", "admin"];
 
 /// The option that names the file, and so is no setting in it.
 const FILE: &str = "config";

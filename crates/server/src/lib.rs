@@ -11,6 +11,8 @@ mod gateway;
 pub mod http;
 mod metrics;
 pub mod program;
+pub mod reset;
+pub mod secrets;
 mod worker;
 
 pub use auth::PasswordError;

@@ -8,22 +8,18 @@ use std::time::Duration;
 use glovebox_client::{GatewayAddress, GatewayClient, GatewayIdentity};
 use glovebox_protocol::ids::InstallationId;
 use glovebox_protocol::sign::{Credential, SigningKey};
-use glovebox_store::{Backend, MasterKey, Objects, Store, StoreError, Transaction};
+use glovebox_store::{Backend, Objects, Store, StoreError};
 use tokio::net::TcpListener;
-use zeroize::Zeroizing;
 
 use crate::app::{App, Parts};
 use crate::config::{Config, InvalidSetting};
 use crate::gateway::{Supervised, socket};
+use crate::secrets::{
+    CREDENTIAL, SIGNING_KEY, master_key, new_credential, new_signing_key, secret,
+};
 
 /// The name of the setting that holds the installation's id.
 const INSTALLATION: &str = "installation";
-
-/// The name of the secret with which requests to agents are signed.
-const SIGNING_KEY: &str = "signing_key";
-
-/// The name of the secret that this machine's gateway accepts.
-const CREDENTIAL: &str = "profile/embedded/credential";
 
 /// How long requests may go on after the server was told to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -45,6 +41,12 @@ pub enum ProgramError {
         /// Why not.
         #[source]
         source: std::io::Error,
+    },
+    /// There is no such file, and so no data.
+    #[error("there is no database at {path}")]
+    NoDatabase {
+        /// Where it would be.
+        path: String,
     },
     /// A copy of the database could not be made before its tables were changed.
     #[error("copying the database before its tables are changed")]
@@ -95,10 +97,49 @@ pub async fn open_store(config: &Config) -> Result<Store, ProgramError> {
     Ok(store)
 }
 
+/// Opens a database that is there and has the tables of this program. Makes nothing.
+///
+/// # Errors
+/// See [`ProgramError`].
+pub async fn open_existing(config: &Config) -> Result<Store, ProgramError> {
+    if config.database.starts_with("sqlite:") {
+        let path = file_of(&config.database);
+        if !Path::new(path).exists() {
+            return Err(ProgramError::NoDatabase { path: path.into() });
+        }
+    }
+    let store = Store::open(&config.database).await?;
+    store.check_version().await?;
+    Ok(store)
+}
+
+/// Opens a database that is to be filled, whatever tables it has, and makes the folders beside it.
+///
+/// # Errors
+/// See [`ProgramError`].
+pub async fn open_to_fill(config: &Config) -> Result<Store, ProgramError> {
+    make_folders(config)?;
+    Ok(Store::open(&config.database).await?)
+}
+
+/// The folder of what left sandboxes.
+///
+/// # Errors
+/// When it is not there.
+pub fn objects(config: &Config) -> Result<Objects, StoreError> {
+    Objects::in_folder(&config.data.join("objects"))
+}
+
+/// The file of an address of SQLite.
+fn file_of(database: &str) -> &str {
+    let path = database.trim_start_matches("sqlite:");
+    let path = path.trim_start_matches("//");
+    path.split('?').next().unwrap_or(path)
+}
+
 /// Keeps the database as it was, beside it.
 fn copy_before(database: &str) -> Result<(), ProgramError> {
-    let path = database.trim_start_matches("sqlite://");
-    let path = path.split('?').next().unwrap_or(path);
+    let path = file_of(database);
     let copy = format!(
         "{path}.before-{}",
         chrono::Utc::now().format("%Y%m%dT%H%M%S")
@@ -130,37 +171,6 @@ fn make_folders(config: &Config) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// The master key of the data folder; a new one where the database has no secret yet.
-///
-/// # Errors
-/// When it is not there and there are secrets, or is not the one that sealed them.
-pub async fn master_key(store: &Store, data: &Path) -> Result<MasterKey, ProgramError> {
-    let path = data.join("master.key");
-    let is_missing = fs_err::symlink_metadata(&path).is_err();
-    if is_missing && !store.has_secrets().await? {
-        MasterKey::random()?.write(&path)?;
-    }
-    let key = MasterKey::read(&path)?;
-    store.adopt_master_key(&key).await?;
-    Ok(key)
-}
-
-/// The secret of this name; a new one where there is none.
-async fn secret(
-    changes: &mut Transaction,
-    master: &MasterKey,
-    name: &'static str,
-    make: impl FnOnce() -> Result<String, ProgramError>,
-) -> Result<Zeroizing<String>, ProgramError> {
-    if let Some(bytes) = changes.secret(master, name).await? {
-        let text = String::from_utf8(bytes.to_vec()).map_err(|_| ProgramError::Secret(name))?;
-        return Ok(Zeroizing::new(text));
-    }
-    let made = Zeroizing::new(make()?);
-    changes.put_secret(master, name, made.as_bytes()).await?;
-    Ok(made)
-}
-
 /// Puts everything together that neither listens nor starts anything: for commands beside a server.
 ///
 /// # Errors
@@ -177,18 +187,8 @@ async fn put_together(config: Config) -> Result<(App, Supervised), ProgramError>
     let installation = changes
         .set_once(INSTALLATION, InstallationId::new())
         .await?;
-    let signing = secret(&mut changes, &master, SIGNING_KEY, || {
-        SigningKey::generate_written()
-            .map(|(_, written)| written)
-            .map_err(|_| ProgramError::Random)
-    })
-    .await?;
-    let written = secret(&mut changes, &master, CREDENTIAL, || {
-        Credential::generate()
-            .map(|(_, written)| written)
-            .map_err(|_| ProgramError::Random)
-    })
-    .await?;
+    let signing = secret(&mut changes, &master, SIGNING_KEY, new_signing_key).await?;
+    let written = secret(&mut changes, &master, CREDENTIAL, new_credential).await?;
     changes.commit().await?;
     let signing: SigningKey = signing
         .parse()
@@ -211,7 +211,7 @@ async fn put_together(config: Config) -> Result<(App, Supervised), ProgramError>
         installation: Some(installation),
     };
     let app = App::new(Parts {
-        objects: Objects::in_folder(&config.data.join("objects"))?,
+        objects: objects(&config)?,
         config,
         store,
         master,
@@ -262,6 +262,7 @@ impl Server {
             None => None,
         };
         let (app, supervised) = put_together(config).await?;
+        app.end_what_obeys_another_key().await?;
         Ok(Self {
             app,
             listener,

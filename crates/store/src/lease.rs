@@ -466,6 +466,29 @@ impl Transaction {
         Ok(done.rows_affected() > 0)
     }
 
+    /// Notes that all sandboxes are gone, or about to be: the worker ends those that are there
+    /// still. Says how many there were.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn end_live_leases(
+        &mut self,
+        why: EndedWhy,
+        detail: &str,
+    ) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "UPDATE leases SET state = 'ended', ended_at = $1, ended_why = $2, \
+             ended_detail = $3 WHERE state <> 'ended'",
+        )
+        .bind(now_ms())
+        .bind(why.as_str())
+        .bind(detail)
+        .execute(&mut *self.inner)
+        .await
+        .map_err(statement("ending all leases"))?;
+        Ok(done.rows_affected())
+    }
+
     /// How many bytes of artifacts a workspace may still keep today. The workspace has to be
     /// held.
     ///

@@ -9,6 +9,7 @@ mod access;
 mod api_key;
 mod artifact;
 mod audit;
+mod backup;
 mod database;
 mod denial;
 mod error;
@@ -31,6 +32,7 @@ pub use access::{Access, Permission};
 pub use api_key::{ApiKey, KeyScope, NewApiKey};
 pub use artifact::{Artifact, NewArtifact};
 pub use audit::{Actor, ActorKind, AuditEntry, AuditFilter, Entry};
+pub use backup::{BackedUp, Backup, BackupError, Restored};
 pub use database::{Backend, Store, Transaction};
 pub use denial::DenialRow;
 pub use error::StoreError;
@@ -41,7 +43,7 @@ pub use objects::{Objects, Upload};
 pub use profile::{
     Acknowledgement, CheckKind, CheckRecord, Profile, ProfileSettings, ProfileState,
 };
-pub use secret::{MasterKey, Sealed};
+pub use secret::{MasterKey, SENTINEL, Sealed};
 pub use session::{NewSession, Session};
 pub use task::Task;
 pub use token::{Token, TokenHash};

@@ -1,8 +1,8 @@
 //! The tables and their versions.
 
-use sqlx::Row as _;
+use sqlx::{AnyConnection, Row as _};
 
-use crate::database::{Backend, Store, now_ms, statement};
+use crate::database::{Backend, Store, Transaction, now_ms, statement};
 use crate::error::StoreError;
 
 /// One step from a version to the next. Steps are only ever added at the end.
@@ -19,7 +19,7 @@ const STEPS: [Step; 1] = [Step {
 }];
 
 /// The version that this program wants.
-const WANTED: i64 = STEPS.len() as i64;
+pub(crate) const WANTED: i64 = STEPS.len() as i64;
 
 /// A number of our own among PostgreSQL's advisory locks.
 const TAKE_LOCK: &str = "SELECT pg_advisory_xact_lock(7401820934127)";
@@ -30,10 +30,20 @@ const TABLE: &str =
 const NEWEST: &str = "SELECT COALESCE(MAX(version), 0) AS version FROM schema_versions";
 
 pub(crate) async fn run(store: &Store) -> Result<(), StoreError> {
-    let failed = || statement("bringing the tables to a new version");
     let mut changes = store.begin().await?;
+    bring(&mut changes, store.backend(), WANTED).await?;
+    changes.commit().await
+}
+
+/// Brings the tables to a version, if they are older, and says which one they had.
+pub(crate) async fn bring(
+    changes: &mut Transaction,
+    backend: Backend,
+    to: i64,
+) -> Result<i64, StoreError> {
+    let failed = || statement("bringing the tables to a new version");
     let connection = &mut *changes.inner;
-    if store.backend() == Backend::Postgres {
+    if backend == Backend::Postgres {
         // Two that make the same table at once would both see that it is not there.
         sqlx::query(TAKE_LOCK)
             .execute(&mut *connection)
@@ -44,18 +54,15 @@ pub(crate) async fn run(store: &Store) -> Result<(), StoreError> {
         .execute(&mut *connection)
         .await
         .map_err(failed())?;
-    let row = sqlx::query(NEWEST).fetch_one(&mut *connection).await;
-    let found: i64 = row
-        .and_then(|row| row.try_get("version"))
-        .map_err(failed())?;
+    let found = newest(connection).await?;
     if found > WANTED {
         return Err(newer(found));
     }
     for (step, version) in STEPS.iter().zip(1_i64..) {
-        if version <= found {
+        if version <= found || version > to {
             continue;
         }
-        let more = match store.backend() {
+        let more = match backend {
             Backend::Sqlite => step.sqlite,
             Backend::Postgres => step.postgres,
         };
@@ -72,7 +79,14 @@ pub(crate) async fn run(store: &Store) -> Result<(), StoreError> {
             .await
             .map_err(failed())?;
     }
-    changes.commit().await
+    Ok(found)
+}
+
+/// The version of tables that are there.
+pub(crate) async fn newest(connection: &mut AnyConnection) -> Result<i64, StoreError> {
+    let row = sqlx::query(NEWEST).fetch_one(connection).await;
+    row.and_then(|row| row.try_get("version"))
+        .map_err(statement("looking at the version of the tables"))
 }
 
 pub(crate) async fn version(store: &Store) -> Result<i64, StoreError> {

@@ -4,14 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use glovebox_protocol::ids::ArtifactId;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt as _, WriteMultipart};
+use ring::digest::{Context, SHA256};
 
 use crate::error::StoreError;
+use crate::token::hex;
 
 /// Where files lie. Clones share it.
 #[derive(Debug, Clone)]
@@ -107,6 +109,28 @@ impl Objects {
         Ok(stream
             .map(move |part| part.map_err(failed("reading", &name)))
             .boxed())
+    }
+
+    /// How many bytes an artifact has, and their SHA-256 in hexadecimal; nothing where it is not
+    /// there.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn digest(&self, id: ArtifactId) -> Result<Option<(u64, String)>, StoreError> {
+        let mut parts = match self.read(id).await {
+            Ok(parts) => parts,
+            Err(StoreError::Object {
+                source: object_store::Error::NotFound { .. },
+                ..
+            }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (mut bytes, mut hash) = (0, Context::new(&SHA256));
+        while let Some(part) = parts.try_next().await? {
+            bytes += part.len() as u64;
+            hash.update(&part);
+        }
+        Ok(Some((bytes, hex(hash.finish().as_ref()))))
     }
 }
 

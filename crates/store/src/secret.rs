@@ -14,8 +14,8 @@ use crate::token::hex;
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
 
-/// The secret that shows whether a master key is the one that sealed the others.
-const SENTINEL: &str = "sentinel";
+/// The name of the secret that shows whether a master key is the one that sealed the others.
+pub const SENTINEL: &str = "sentinel";
 
 /// The key that seals all secrets of one installation. It is in no database and in no backup.
 #[derive(Clone)]
@@ -259,16 +259,34 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets every secret, and takes another master key for the database's own.
+    /// Takes another master key for the database's own. Secrets that the present key opens are
+    /// sealed with it; all others are forgotten. Gives the names of those.
     ///
     /// # Errors
-    /// When a statement fails.
-    pub async fn reset_secrets(&mut self, key: &MasterKey) -> Result<(), StoreError> {
+    /// When one cannot be sealed, or a statement fails.
+    pub async fn change_master_key(
+        &mut self,
+        present: Option<&MasterKey>,
+        key: &MasterKey,
+    ) -> Result<Vec<String>, StoreError> {
+        let rows = sqlx::query("SELECT name, sealed FROM secrets ORDER BY name")
+            .fetch_all(&mut *self.inner)
+            .await
+            .map_err(statement("reading all secrets"))?;
         sqlx::query("DELETE FROM secrets")
             .execute(&mut *self.inner)
             .await
             .map_err(statement("forgetting all secrets"))?;
-        self.put_secret(key, SENTINEL, b"glovebox").await
+        let mut lost = Vec::new();
+        for row in rows {
+            let (name, sealed) = (row.text("name")?, Sealed(row.text("sealed")?));
+            match present.and_then(|present| present.unseal(&name, &sealed).ok()) {
+                Some(secret) => self.put_secret(key, &name, &secret).await?,
+                None => lost.push(name),
+            }
+        }
+        self.put_secret(key, SENTINEL, b"glovebox").await?;
+        Ok(lost)
     }
 }
 

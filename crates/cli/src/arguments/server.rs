@@ -137,6 +137,40 @@ pub(crate) struct PlaceArguments {
     pub(crate) database: Option<String>,
 }
 
+/// What `glovebox backup` takes.
+#[derive(Debug, Args)]
+#[command(after_help = BACKUP_DETAILS)]
+pub(crate) struct BackupArguments {
+    /// The new file that everything goes into; only you can read it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// How it is answered, and where the data are
+    #[command(flatten)]
+    pub(crate) common: AdminCommon,
+}
+
+const BACKUP_DETAILS: &str = "\
+It works while the server runs. The master key is not in the file, and neither are sessions: keep
+a copy of the key in another place.";
+
+/// What `glovebox restore` takes.
+#[derive(Debug, Args)]
+#[command(after_help = RESTORE_DETAILS)]
+pub(crate) struct RestoreArguments {
+    /// A file that `glovebox backup` has written
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: PathBuf,
+
+    /// How it is answered, and where the data go
+    #[command(flatten)]
+    pub(crate) common: AdminCommon,
+}
+
+const RESTORE_DETAILS: &str = "\
+Everything is restored or nothing, and only into an empty database: SQLite or PostgreSQL, whatever
+the backup was made of. Restore only what you have made: it says who may do what.";
+
 /// What `glovebox admin` takes.
 #[derive(Debug, Args)]
 #[command(disable_help_subcommand = true)]
@@ -179,6 +213,15 @@ pub(crate) enum AdminCommand {
     /// Keys of services
     #[command(subcommand)]
     ApiKey(ApiKeyCommand),
+    /// Make a new master key where the one before is lost, and forget what only it could open
+    ResetSecrets {
+        /// Do it also where the present master key opens everything, or cannot be read
+        #[arg(long)]
+        yes: bool,
+        /// How it is answered, and where the data are
+        #[command(flatten)]
+        common: AdminCommon,
+    },
 }
 
 /// What can be done with keys.

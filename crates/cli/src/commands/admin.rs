@@ -6,13 +6,14 @@ use std::io::BufRead as _;
 use glovebox_protocol::error::ErrorCode;
 use glovebox_server::app::App;
 use glovebox_server::program::assemble;
-use glovebox_store::{Actor, KeyScope};
+use glovebox_server::reset::{Reset, ResetError, reset_secrets};
+use glovebox_store::{Actor, KeyScope, StoreError};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::arguments::{AdminArguments, AdminCommand, AdminCommon, ApiKeyCommand};
 use crate::environment::Environment;
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 
 /// Longest password that is read, in bytes.
 const MAX_PASSWORD: u64 = 4096;
@@ -69,6 +70,12 @@ pub(crate) async fn run(
             let document = json!({ "id": id, "token": token.reveal() });
             (common, line, document)
         }
+        AdminCommand::ResetSecrets { yes, common } => {
+            let config = super::serve::config(&common.place, environment, "")?;
+            let reset = reset_secrets(&config, &actor, *yes).await;
+            let reset = reset.map_err(not_reset)?;
+            (common, told(&reset), document(&reset))
+        }
     };
     say(common, line, &document)
 }
@@ -76,6 +83,63 @@ pub(crate) async fn run(
 async fn app(common: &AdminCommon, environment: &Environment) -> Result<App, Failure> {
     let config = super::serve::config(&common.place, environment, "")?;
     assemble(config).await.map_err(super::serve::from_program)
+}
+
+/// What a reset has done, and what is left to do.
+fn told(reset: &Reset) -> String {
+    let mut text = format!(
+        "a new master key is in {}; keep a copy of it in another place\n",
+        shown(&reset.key)
+    );
+    if let Some(before) = &reset.key_before {
+        text.push_str(&format!(
+            "the one before is in {}: it opens the secrets of backups from before\n",
+            shown(before)
+        ));
+    }
+    if reset.forgotten.is_empty() {
+        text.push_str("nothing has to be entered again\n");
+    } else {
+        let forgotten = reset.forgotten.join(", ");
+        text.push_str(&format!("to be entered again: {forgotten}\n"));
+    }
+    text.push_str(&format!(
+        "{} sandboxes have ended, for their agents obey the key before\n\
+         start the server anew now, if it runs: it knows only what was before",
+        reset.ended
+    ));
+    text
+}
+
+fn document(reset: &Reset) -> Value {
+    json!({
+        "master_key": shown(&reset.key),
+        "master_key_before": reset.key_before.as_ref().map(shown),
+        "forgotten": reset.forgotten,
+        "ended_sandboxes": reset.ended,
+    })
+}
+
+fn not_reset(error: ResetError) -> Failure {
+    let doing = "making secrets anew";
+    let fix = match &error {
+        ResetError::NotNeeded { .. } => {
+            Some("say --yes where it has to be another one all the same")
+        }
+        ResetError::Store(StoreError::MasterKey { .. }) => {
+            Some("make it readable, or say --yes where it is lost")
+        }
+        _ => None,
+    };
+    match error {
+        ResetError::Program(error) => super::serve::failed(doing, error),
+        error => Failure::Machine {
+            doing: doing.into(),
+            fix: fix.map(Into::into),
+            code: ErrorCode::Internal,
+            cause: Some(error.into()),
+        },
+    }
 }
 
 fn parse(scope: &str) -> Result<KeyScope, Failure> {
@@ -106,7 +170,7 @@ fn password() -> Result<Zeroizing<String>, Failure> {
     Ok(password)
 }
 
-fn say(common: &AdminCommon, line: String, document: &Value) -> Result<(), Failure> {
+pub(super) fn say(common: &AdminCommon, line: String, document: &Value) -> Result<(), Failure> {
     let text = if common.json {
         serde_json::to_string(document).map_err(|error| Failure::Machine {
             doing: "writing the answer".into(),

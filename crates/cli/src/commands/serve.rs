@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use glovebox_protocol::error::ErrorCode;
 use glovebox_server::program::{ProgramError, Server, open_store};
 use glovebox_server::{Config, GatewayProgram, PublicUrl, Queue};
+use glovebox_store::StoreError;
 use tracing_subscriber::EnvFilter;
 
 use crate::arguments::{PlaceArguments, ServeArguments, WorkerArguments};
@@ -169,13 +170,26 @@ fn usage(error: &glovebox_server::InvalidSetting) -> Failure {
 
 /// A server's failure as the command tells it.
 pub(crate) fn from_program(error: ProgramError) -> Failure {
-    match error {
-        ProgramError::Setting(error) => usage(&error),
-        error => Failure::Machine {
-            doing: "running the server".into(),
-            fix: None,
-            code: ErrorCode::Internal,
-            cause: Some(error.into()),
-        },
+    failed("running the server", error)
+}
+
+/// The same for what is done beside a server.
+pub(crate) fn failed(doing: &str, error: ProgramError) -> Failure {
+    let fix = match &error {
+        ProgramError::Setting(error) => return usage(error),
+        ProgramError::Store(StoreError::MasterKey { .. } | StoreError::Sealed { .. }) => Some(
+            "put the master key that belongs to this database there; where it is lost, run \
+             `glovebox admin reset-secrets`",
+        ),
+        ProgramError::NoDatabase { .. } => {
+            Some("name a server's data with --data, --server-data or --database")
+        }
+        _ => None,
+    };
+    Failure::Machine {
+        doing: doing.into(),
+        fix: fix.map(Into::into),
+        code: ErrorCode::Internal,
+        cause: Some(error.into()),
     }
 }

@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod backup;
 mod doctor;
 mod ends;
 mod events;

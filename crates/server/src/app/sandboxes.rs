@@ -16,6 +16,12 @@ use super::App;
 use super::gate::{self, Denial, Grant};
 use crate::failure::chain;
 
+/// The name of the setting that holds the public half of the key that agents obey.
+const AGENT_KEY: &str = "agent_key";
+
+/// Why sandboxes end when that key is made anew.
+pub(crate) const NEW_KEY: &str = "the key that its agent obeys was made anew";
+
 /// Why there is no sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
@@ -213,6 +219,23 @@ impl App {
         let detail = format!("{} ended it", actor.name);
         self.remove_sandbox(id, EndedWhy::Admin, &detail).await?;
         self.store().lease(id).await?.ok_or(SandboxError::NotFound)
+    }
+
+    /// Ends all sandboxes where the key that their agents obey was made anew since a server last
+    /// started: nobody can speak to them any more. The worker takes them away.
+    pub(crate) async fn end_what_obeys_another_key(&self) -> Result<(), StoreError> {
+        let key = self.signing().public().to_string();
+        let mut changes = self.store().begin().await?;
+        let before: Option<String> = changes.setting(AGENT_KEY).await?;
+        if before.as_ref() == Some(&key) {
+            return Ok(());
+        }
+        if before.is_some() {
+            let ended = changes.end_live_leases(EndedWhy::Admin, NEW_KEY).await?;
+            tracing::info!(ended, "sandboxes that obey an older key have ended");
+        }
+        changes.set(AGENT_KEY, &key).await?;
+        changes.commit().await
     }
 
     /// Ends a sandbox at its gateway and notes why. One that the gateway does not know is gone.

@@ -4,9 +4,11 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use glovebox_protocol::gateway::SandboxState;
 use glovebox_protocol::ids::SandboxId;
 use glovebox_server::program::Server;
-use glovebox_store::Store;
+use glovebox_server::reset::reset_secrets;
+use glovebox_store::{Actor, Store};
 use glovebox_testkit::program;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
@@ -320,4 +322,43 @@ async fn until(is_so: impl Fn() -> bool) {
         assert!(Instant::now() < patience, "it has not come to be so");
         tokio::task::yield_now().await;
     }
+}
+
+#[tokio::test]
+async fn sandboxes_end_with_the_key_that_their_agents_obey() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path()).await;
+    let (ada, workspace) = server.begin().await;
+    let wanted = json!({ "workspace_id": workspace });
+    let sandboxes = "/api/v1/sandboxes";
+    let before = server.call(&ada, "POST", sandboxes, &wanted).await.ok();
+    let before = before["id"].as_str().unwrap();
+    server.run(&ada, before, "kept = 7").await;
+    server.stop().await;
+
+    let actor = Actor::command_line("user id 7");
+    let reset = reset_secrets(&config(folder.path()), &actor, true).await;
+    assert_eq!(reset.unwrap().ended, 1);
+    let server = start(folder.path()).await;
+    let id = before.parse().unwrap();
+    let patience = Instant::now() + Duration::from_secs(60);
+    while let Ok(view) = server.app.gateway().sandbox(id).await
+        && !matches!(view.state, SandboxState::Ended { .. })
+    {
+        assert!(Instant::now() < patience, "the sandbox is still there");
+        tokio::task::yield_now().await;
+    }
+    let gone = server
+        .get(&ada, &format!("{sandboxes}/{before}"))
+        .await
+        .ok();
+    assert_eq!(gone["ended_why"], "admin", "{gone}");
+    // The new key reaches what is made from now on.
+    let after = server.call(&ada, "POST", sandboxes, &wanted).await.ok();
+    let after = after["id"].as_str().unwrap();
+    let events = server.run(&ada, after, "6 * 7").await;
+    assert_eq!(events[1]["data"]["data"]["text/plain"], "42", "{events:?}");
+    let path = format!("{sandboxes}/{after}");
+    server.call(&ada, "DELETE", &path, &json!({})).await.ok();
+    server.stop().await;
 }

@@ -15,6 +15,7 @@ mod foreign;
 mod gate;
 mod metrics;
 mod reference;
+mod reset;
 mod roles;
 mod secrets;
 mod stage;

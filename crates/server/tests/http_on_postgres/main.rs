@@ -17,6 +17,10 @@ mod first_run;
 mod foreign;
 #[path = "../http/gate.rs"]
 mod gate;
+#[path = "../http/metrics.rs"]
+mod metrics;
+#[path = "../http/reset.rs"]
+mod reset;
 #[path = "../http/roles.rs"]
 mod roles;
 #[path = "../http/secrets.rs"]

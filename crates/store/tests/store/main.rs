@@ -6,6 +6,9 @@
     reason = "tests fail by panicking"
 )]
 
+mod backups;
+mod damaged_backups;
+mod furnished;
 mod people;
 mod rows;
 mod runs;

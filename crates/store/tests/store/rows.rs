@@ -2,13 +2,14 @@
 
 use chrono::{TimeDelta, Utc};
 use futures_util::future::join_all;
-use glovebox_store::{CheckKind, MasterKey, ProfileState, StoreError};
+use glovebox_store::{CheckKind, MasterKey, ProfileState, SENTINEL, StoreError};
 use serde_json::json;
 
 use crate::support::{Database, on_both, person, profile};
 
 on_both! {
     a_secret_opens_with_the_key_of_the_database_only
+    another_master_key_takes_along_what_the_present_one_opens
     two_changes_of_one_row_do_not_overwrite_each_other
     a_profile_keeps_its_proofs
     a_task_is_taken_once
@@ -34,11 +35,28 @@ async fn a_secret_opens_with_the_key_of_the_database_only(database: Database) {
     assert_eq!(&**opened, b"two");
     assert!(store.secret(&other, "a").await.is_err());
     assert!(store.secret(&key, "b").await.unwrap().is_none());
+}
+
+async fn another_master_key_takes_along_what_the_present_one_opens(database: Database) {
+    let store = &database.store;
+    let keys: Vec<_> = (0..3).map(|_| MasterKey::random().unwrap()).collect();
+    store.adopt_master_key(&keys[0]).await.unwrap();
     let mut changes = store.begin().await.unwrap();
-    changes.reset_secrets(&other).await.unwrap();
+    changes.put_secret(&keys[0], "a", b"one").await.unwrap();
+    changes.put_secret(&keys[1], "b", b"two").await.unwrap();
+    let lost = changes.change_master_key(Some(&keys[0]), &keys[1]).await;
+    assert_eq!(lost.unwrap(), ["b"]);
     changes.commit().await.unwrap();
-    store.adopt_master_key(&other).await.unwrap();
-    assert!(store.secret(&other, "a").await.unwrap().is_none());
+    store.adopt_master_key(&keys[1]).await.unwrap();
+    let opened = store.secret(&keys[1], "a").await.unwrap().unwrap();
+    assert_eq!(&**opened, b"one");
+
+    let mut changes = store.begin().await.unwrap();
+    let lost = changes.change_master_key(None, &keys[2]).await;
+    assert_eq!(lost.unwrap(), ["a", SENTINEL]);
+    changes.commit().await.unwrap();
+    store.adopt_master_key(&keys[2]).await.unwrap();
+    assert!(store.secret(&keys[2], "a").await.unwrap().is_none());
 }
 
 async fn two_changes_of_one_row_do_not_overwrite_each_other(database: Database) {

@@ -8,7 +8,7 @@ use glovebox_store::{Access, NewLease, NewUser, Quotas, Role, Store};
 /// Where `make test` has started a PostgreSQL for tests.
 const POSTGRES: &str = "GLOVEBOX_TEST_POSTGRES";
 
-/// A database with tables and nothing in them.
+/// A database of a test's own.
 pub(crate) struct Database {
     pub(crate) store: Store,
     pub(crate) address: String,
@@ -17,15 +17,25 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    /// In a file of its own.
+    /// In a file of its own, with tables and nothing in them.
     pub(crate) async fn sqlite() -> Self {
+        Self::bare_sqlite().await.with_tables().await
+    }
+
+    /// On the server for tests, with tables and nothing in them.
+    pub(crate) async fn postgres() -> Self {
+        Self::bare_postgres().await.with_tables().await
+    }
+
+    /// In a file of its own, without tables.
+    pub(crate) async fn bare_sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let address = format!("sqlite://{}", folder.path().join("gb.db").display());
         Self::at(address, Some(folder)).await
     }
 
-    /// On the server for tests, under a name of its own.
-    pub(crate) async fn postgres() -> Self {
+    /// On the server for tests, under a name of its own, without tables.
+    pub(crate) async fn bare_postgres() -> Self {
         let address =
             |name: &str| format!("postgres://glovebox@localhost/{name}?host={}", socket());
         let name = format!("gb_{}", SandboxId::new()).replace('-', "_");
@@ -41,13 +51,21 @@ impl Database {
     }
 
     async fn at(address: String, folder: Option<tempfile::TempDir>) -> Self {
-        let store = Store::open(&address).await.unwrap();
-        store.migrate().await.unwrap();
         Self {
-            store,
+            store: Store::open(&address).await.unwrap(),
             address,
             _folder: folder,
         }
+    }
+
+    async fn with_tables(self) -> Self {
+        self.store.migrate().await.unwrap();
+        self
+    }
+
+    /// For statements that no method of the store has.
+    pub(crate) async fn raw(&self) -> sqlx::AnyPool {
+        sqlx::AnyPool::connect(&self.address).await.unwrap()
     }
 }
 

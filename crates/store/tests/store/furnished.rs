@@ -1,0 +1,237 @@
+//! A server's data with something in every table, and looking at all of it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use chrono::{TimeDelta, Utc};
+use futures_util::TryStreamExt as _;
+use glovebox_protocol::event::{Event, EventBody, Output};
+use glovebox_protocol::ids::{ArtifactId, ExecutionId};
+use glovebox_store::{
+    Actor, BackedUp, Backup, BackupError, CheckKind, Entry, KeyScope, MasterKey, NewApiKey,
+    NewArtifact, NewExecution, NewSession, Objects, Quotas, Restored, Store, Token,
+};
+use serde_json::json;
+use sqlx::{Column as _, Row as _};
+
+use crate::support::{Database, Person, lease, person, profile};
+
+/// What nobody may find in a backup.
+pub(crate) const PLANTED: &str = "a planted credential";
+
+/// Files of a test's own.
+pub(crate) struct Files {
+    pub(crate) objects: Objects,
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Files {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self {
+            objects: Objects::in_folder(folder.path()).unwrap(),
+            folder,
+        }
+    }
+
+    /// How many files there are.
+    pub(crate) fn count(&self) -> usize {
+        fn below(folder: &Path) -> usize {
+            let entries = fs_err::read_dir(folder).unwrap().map(Result::unwrap);
+            entries
+                .map(|entry| match entry.file_type().unwrap().is_dir() {
+                    true => below(&entry.path()),
+                    false => 1,
+                })
+                .sum()
+        }
+        below(self.folder.path())
+    }
+
+    pub(crate) async fn read(&self, id: ArtifactId) -> Vec<u8> {
+        let parts = self.objects.read(id).await.unwrap();
+        let parts: Vec<_> = parts.try_collect().await.unwrap();
+        parts.concat()
+    }
+}
+
+/// A server's data.
+pub(crate) struct Furnished {
+    pub(crate) ada: Person,
+    pub(crate) key: Token,
+    pub(crate) session: Token,
+    pub(crate) master: MasterKey,
+    pub(crate) artifacts: Vec<(ArtifactId, Vec<u8>)>,
+}
+
+/// Puts something into every table.
+pub(crate) async fn furnish(store: &Store, files: &Files) -> Furnished {
+    let (ada, profile) = (person(store, "ada").await, profile(store).await);
+    let (key, session) = (Token::random("gbk_"), Token::random("gbsn_"));
+    let (key, session) = (key.unwrap(), session.unwrap());
+    let master = MasterKey::random().unwrap();
+    store.adopt_master_key(&master).await.unwrap();
+    let id = lease(store, &ada.access, profile, &Quotas::default()).await;
+    let id = id.unwrap();
+    store.note_failed_sign_in("email:ada").await.unwrap();
+    store
+        .keep_denial(ada.workspace, "role", "Zoë, \u{1f9e4} of \"7\" \\ 9\n")
+        .await
+        .unwrap();
+    let mut changes = store.begin().await.unwrap();
+    changes.set("installation", &"here").await.unwrap();
+    changes
+        .put_secret(&master, "a", PLANTED.as_bytes())
+        .await
+        .unwrap();
+    changes
+        .create_session(&NewSession {
+            user_id: ada.user,
+            token: session.hash(),
+            address: "127.0.0.1".into(),
+            user_agent: "a browser".into(),
+            expires_at: Utc::now() + TimeDelta::hours(1),
+        })
+        .await
+        .unwrap();
+    changes
+        .create_api_key(&NewApiKey {
+            workspace_id: ada.workspace,
+            user_id: Some(ada.user),
+            name: "script".into(),
+            token: key.hash(),
+            scopes: vec![KeyScope::CodeExecutionRun],
+        })
+        .await
+        .unwrap();
+    let report = json!({ "checks": [1, null, "ä"] });
+    changes
+        .keep_check(profile, CheckKind::Test, true, &report)
+        .await
+        .unwrap();
+    changes
+        .acknowledge(profile, "shared_kernel", ada.user)
+        .await
+        .unwrap();
+    changes
+        .enqueue("parsing", "parse", "x", &json!({}), Utc::now())
+        .await
+        .unwrap();
+    record(&mut changes).await;
+    let execution = ExecutionId::new();
+    changes
+        .place_execution(&NewExecution {
+            id: execution,
+            lease_id: id,
+            workspace_id: ada.workspace,
+            idempotency_key: None,
+            request_hash: "1".into(),
+        })
+        .await
+        .unwrap();
+    let mut artifacts = Vec::new();
+    for bytes in [Vec::new(), b"a,b\n1,2\n".to_vec(), vec![b'\n'; 200_000]] {
+        let new = NewArtifact {
+            id: ArtifactId::new(),
+            workspace_id: ada.workspace,
+            lease_id: id,
+            execution_id: execution,
+            name: "a.csv".into(),
+            bytes: bytes.len() as u64,
+            sha256: sha256(&bytes),
+            media_type: "text/csv".into(),
+        };
+        let mut upload = files.objects.create(new.id).await.unwrap();
+        upload.write(&bytes).await.unwrap();
+        upload.finish().await.unwrap();
+        changes.create_artifact(&new).await.unwrap();
+        artifacts.push((new.id, bytes));
+    }
+    changes.commit().await.unwrap();
+    let body = EventBody::Stdout(Output(b"\x00\xff said".to_vec().into()));
+    let at = Utc::now();
+    let events = [Event { seq: 1, at, body }];
+    store.keep_events(execution, &events).await.unwrap();
+    Furnished {
+        ada,
+        key,
+        session,
+        master,
+        artifacts,
+    }
+}
+
+/// Writes something into the audit log.
+pub(crate) async fn record(changes: &mut glovebox_store::Transaction) {
+    let entry = Entry {
+        action: "thing.make",
+        object_kind: "thing",
+        object_id: None,
+        object: "it",
+        workspace: None,
+        fields: &["name"],
+    };
+    let actor = Actor::command_line("ada");
+    changes.record(&actor, entry).await.unwrap();
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    let digits = digest.as_ref().iter().map(|byte| format!("{byte:02x}"));
+    digits.collect()
+}
+
+pub(crate) async fn back_up(store: &Store, files: &Files) -> (Vec<u8>, BackedUp) {
+    let mut file = Vec::new();
+    let made = store.back_up(&files.objects, &mut file).await.unwrap();
+    assert_eq!(made.bytes, file.len() as u64);
+    (file, made)
+}
+
+pub(crate) async fn restore(
+    store: &Store,
+    files: &Files,
+    file: &[u8],
+) -> Result<Restored, BackupError> {
+    let backup = Backup::open(file)?;
+    store.restore(&files.objects, backup).await
+}
+
+/// The names of all tables of a database.
+pub(crate) async fn tables(database: &Database) -> Vec<String> {
+    let select = match database.address.starts_with("sqlite") {
+        true => "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
+        false => {
+            "SELECT CAST(tablename AS TEXT) AS name FROM pg_tables \
+             WHERE schemaname = current_schema() ORDER BY name"
+        }
+    };
+    let rows = sqlx::query(select).fetch_all(&database.raw().await).await;
+    rows.unwrap().iter().map(|row| row.get("name")).collect()
+}
+
+/// All rows of all tables, as text, in an order of their own.
+pub(crate) async fn rows(database: &Database) -> BTreeMap<String, Vec<String>> {
+    let raw = database.raw().await;
+    let mut all = BTreeMap::new();
+    for table in tables(database).await {
+        let select = sqlx::AssertSqlSafe(format!("SELECT * FROM {table}"));
+        let found = sqlx::query(select).fetch_all(&raw).await.unwrap();
+        let mut rows: Vec<_> = found
+            .iter()
+            .map(|row| {
+                let cells = row.columns().iter().map(|column| {
+                    let at = column.ordinal();
+                    let text = row.try_get::<Option<String>, _>(at).map(|v| json!(v));
+                    let cell =
+                        text.or_else(|_| row.try_get::<Option<i64>, _>(at).map(|v| json!(v)));
+                    format!("{}={}", column.name(), cell.unwrap())
+                });
+                cells.collect::<Vec<_>>().join(" ")
+            })
+            .collect();
+        rows.sort();
+        all.insert(table, rows);
+    }
+    all
+}
