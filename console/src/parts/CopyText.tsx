@@ -20,7 +20,8 @@ export function CopyText({ text, what, shown = text }: Props) {
       type="button"
       className={styles.copy}
       title={text}
-      aria-label={`Copy ${what} ${text}`}
+      // Whoever speaks to the browser says what is to be seen.
+      aria-label={clipboard.copied ? `copied: ${what}` : `Copy ${what} ${shown}`}
       onClick={() => clipboard.copy(text)}
     >
       <span>{clipboard.copied ? 'copied' : shown}</span>
