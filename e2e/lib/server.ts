@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,8 @@ export interface Server {
   setupLink: string;
   /** The file with its rows. */
   database: string;
+  /** Runs `glovebox admin` on its data, as who looks after its machine, and gives the answer. */
+  admin: (...words: string[]) => unknown;
   stop: () => Promise<void>;
 }
 
@@ -46,13 +48,17 @@ export async function startServer(
     { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...environment } },
   );
   child.stderr.pipe(createWriteStream(`output/${name}.log`));
+  const admin = (...words: string[]): unknown => {
+    const places = ['--data', setting('GLOVEBOX_TEST_DATA'), '--server-data', data, '--json'];
+    return JSON.parse(execFileSync(program, ['admin', ...words, ...places], { encoding: 'utf8' }));
+  };
   const stop = async () => {
     await ended(child);
     await rm(data, { recursive: true, force: true });
   };
   try {
     const said = await hear(child, name);
-    return { ...said, database: join(data, 'glovebox.db'), stop };
+    return { ...said, database: join(data, 'glovebox.db'), admin, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -55,6 +55,7 @@ test('a member sees and ends own sandboxes, until the profile is disabled', asyn
   // What is not one's own is not there, whoever asks.
   await go(ada, 'Sandboxes');
   await expect(ada.getByText('No sandboxes yet.')).toBeVisible();
+  await endOfService(ada);
 
   await disableProfile(ada, workspace);
   const refusal = await body<Denied>(
@@ -105,6 +106,23 @@ async function endByKeyboard(page: Page) {
   await end.press('Enter');
   await dialog.getByRole('button', { name: 'End sandbox' }).press('Enter');
   await expect(dialog).toHaveCount(0);
+}
+
+/** Whoever manages a workspace looks after sandboxes of services too. */
+async function endOfService(page: Page) {
+  const words = ['api-key', 'create', '--workspace', 'Main', '--name', 'nightly'];
+  const { token } = server.admin(...words) as { token: string };
+  const made = await page.request.post(`${server.address}/api/v1/sandboxes`, {
+    headers: { authorization: `Bearer ${token}` },
+    data: {},
+    timeout: 120_000,
+  });
+  await body(made, 201);
+  const row = page.getByRole('row', { name: 'a service' });
+  await row.getByRole('button', { name: 'End it' }).click();
+  await expect(page.getByRole('dialog')).toContainText('End the sandbox of a service?');
+  await confirm(page, 'End sandbox');
+  await expect(row).toContainText('ada@example.com asked for it');
 }
 
 /** Gives the workspace a profile of its own, and disables that in the console. */
