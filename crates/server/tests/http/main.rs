@@ -11,6 +11,7 @@ mod accounts;
 mod embedded;
 mod first_run;
 mod foreign;
+mod forms;
 mod gate;
 mod metrics;
 mod reference;
