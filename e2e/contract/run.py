@@ -4,7 +4,8 @@
 
 It starts PROGRAM (`glovebox`) on the root tree of the data folder TREE, lets schemathesis throw
 requests at it, well and badly formed, and fails on an answer that is a failure of the server's or
-that the document does not have, and where something is taken that the document does not allow. Logs go into the folder OUTPUT. The seed is fixed.
+that the document does not have, and where something is taken that the document does not allow.
+Logs go into the folder OUTPUT. The seed is fixed.
 """
 
 import json
