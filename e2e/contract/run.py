@@ -4,7 +4,8 @@
 
 It starts PROGRAM (`glovebox`) on the root tree of the data folder TREE, lets schemathesis throw
 requests at it, well and badly formed, and fails on an answer that is a failure of the server's or
-that the document does not have. Logs go into the folder OUTPUT. The seed is fixed.
+that the document does not have, and where something is taken that the document does not allow.
+Logs go into the folder OUTPUT. The seed is fixed.
 """
 
 import json
@@ -26,6 +27,9 @@ CHECKS = [
     "response_headers_conformance",
     "response_schema_conformance",
     "unsupported_method",
+    "allow_header_conformance",
+    "missing_required_header",
+    "negative_data_rejection",
 ]
 
 # What would take away what all others are tried on, never ends, or makes a sandbox at each try.

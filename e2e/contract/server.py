@@ -49,6 +49,10 @@ class Server:
         return self
 
     def __exit__(self, *_):
+        # Sandboxes outlive their server, and nobody would come for these.
+        if self.cookie and self.child.poll() is None:
+            for sandbox in self.call("GET", "/api/v1/admin/sandboxes")["items"]:
+                self.call("DELETE", f"/api/v1/admin/sandboxes/{sandbox['id']}")
         self.child.send_signal(signal.SIGTERM)
         self.child.wait(timeout=60)
         self.log_file.close()

@@ -4533,7 +4533,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": number[];
+                    "application/octet-stream": string;
                 };
             };
             /** @description The request itself is wrong. */
@@ -5775,7 +5775,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": number[];
+                    "application/octet-stream": string;
                 };
             };
             /** @description The request itself is wrong. */
@@ -5891,9 +5891,10 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        /** @description Its bytes; none for an empty file */
+        requestBody?: {
             content: {
-                "application/octet-stream": number[];
+                "application/octet-stream": string | null;
             };
         };
         responses: {

@@ -5,6 +5,7 @@ mod account;
 mod admin;
 mod answers;
 mod artifacts;
+mod body;
 mod caller;
 mod console;
 mod error;

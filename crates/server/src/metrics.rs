@@ -5,10 +5,12 @@
 //! nobody can make new series by asking for new addresses. `docs/reference/metrics.md` lists all.
 
 mod looked;
+mod outcomes;
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
+use glovebox_protocol::event::EventBody;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::prometheus_text;
 use prometheus_client::metrics::counter::Counter;
@@ -29,21 +31,6 @@ const REQUEST_SECONDS: [f64; 12] = [
 
 /// Upper bounds of sweeps, in seconds: one that takes longer than the time between two is late.
 const SWEEP_SECONDS: [f64; 8] = [0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
-
-/// How executions end, as the label says it.
-const OUTCOMES: [&str; 11] = [
-    "succeeded",
-    "raised",
-    "time_limit",
-    "cancelled",
-    "out_of_memory",
-    "kernel_died",
-    "kernel_broken",
-    "exited",
-    "sandbox_gone",
-    "failed",
-    "abandoned",
-];
 
 /// One label, with a value that stands in the code.
 type Word = [(&'static str, &'static str); 1];
@@ -88,7 +75,7 @@ impl Default for Metrics {
             request_seconds: Family::new_with_constructor(request_histogram),
             sandboxes: counters("outcome", &["ready", "failed"]),
             denials: counters("denial", &gate::DENIALS),
-            executions: counters("outcome", &OUTCOMES),
+            executions: counters("outcome", &outcomes::ALL),
             sweeps: counters("outcome", &["done", "failed"]),
             sweep_seconds: Histogram::new(SWEEP_SECONDS),
             looked: Looked::default(),
@@ -168,9 +155,16 @@ impl Metrics {
         self.denials.get_or_create(&[("denial", name)]).inc();
     }
 
-    /// An execution ended.
-    pub(crate) fn executed(&self, outcome: &'static str) {
+    /// An execution ended with this event.
+    pub(crate) fn executed(&self, last: &EventBody) {
+        let outcome = outcomes::of(last);
         self.executions.get_or_create(&[("outcome", outcome)]).inc();
+    }
+
+    /// An execution was found that nobody drives any more.
+    pub(crate) fn abandoned(&self) {
+        let label = [("outcome", outcomes::ABANDONED)];
+        self.executions.get_or_create(&label).inc();
     }
 
     /// The worker looked everything through, or could not.

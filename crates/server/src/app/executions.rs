@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use chrono::Utc;
 use glovebox_client::{ClientError, Execution as Stream};
 use glovebox_protocol::error::{ErrorBody, ErrorCode};
-use glovebox_protocol::event::{Event, EventBody, Outcome, Output};
+use glovebox_protocol::event::{Event, EventBody, Output};
 use glovebox_protocol::ids::{ExecutionId, SandboxId};
 use glovebox_protocol::kernel::Execute;
 use glovebox_protocol::process::Cancel;
@@ -213,7 +213,7 @@ impl Drive {
             Ok(last) => last,
             Err(error) => self.failed(&error).await,
         };
-        self.app.metrics().executed(outcome(&last));
+        self.app.metrics().executed(&last);
         if let Err(error) = self.finish(kept, last).await {
             tracing::error!(execution = %id, error = chain(&error), "an execution's end was not kept");
         }
@@ -363,27 +363,6 @@ enum StreamError {
     Client(#[from] ClientError),
     #[error(transparent)]
     Store(#[from] glovebox_store::StoreError),
-}
-
-/// The word by which an execution's end is counted.
-fn outcome(last: &EventBody) -> &'static str {
-    match last {
-        EventBody::ExecutionEnded(ended) => match &ended.outcome {
-            Outcome::Succeeded { .. } => "succeeded",
-            Outcome::Raised { .. } => "raised",
-            Outcome::TimeLimit { .. } => "time_limit",
-            Outcome::Cancelled { .. } => "cancelled",
-            Outcome::OutOfMemory { .. } => "out_of_memory",
-            Outcome::KernelDied { cause } if matches!(**cause, Outcome::OutOfMemory { .. }) => {
-                "out_of_memory"
-            }
-            Outcome::KernelDied { .. } => "kernel_died",
-            Outcome::KernelBroken { .. } => "kernel_broken",
-            Outcome::Exited { .. } | Outcome::Signaled { .. } => "exited",
-        },
-        EventBody::SandboxGone { .. } => "sandbox_gone",
-        _ => "failed",
-    }
 }
 
 /// The word for a gateway's reason.

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
 use super::answers::{Errors, Page};
+use super::body::JsonObject;
 use super::caller::SignedIn;
 use super::error::ApiError;
 use super::views::SessionView;
@@ -66,7 +67,7 @@ pub(crate) struct ChangePassword {
 pub(crate) async fn change_password(
     State(app): State<App>,
     signed_in: SignedIn,
-    Json(body): Json<ChangePassword>,
+    Json(JsonObject(body)): Json<JsonObject<ChangePassword>>,
 ) -> Result<StatusCode, ApiError> {
     let SignedIn {
         user,

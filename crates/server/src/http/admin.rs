@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use zeroize::Zeroizing;
 
-use super::answers::{Errors, MAX_PAGE, Page, PageQuery};
+use super::answers::{Errors, MAX_PAGE, Page, PageQuery, PageSize};
+use super::body::JsonObject;
 use super::caller::SystemAdmin;
 use super::error::ApiError;
 use super::members::RoleName;
@@ -63,7 +64,7 @@ pub(crate) struct CreateUser {
 pub(crate) async fn create_user(
     State(app): State<App>,
     SystemAdmin(admin): SystemAdmin,
-    Json(body): Json<CreateUser>,
+    Json(JsonObject(body)): Json<JsonObject<CreateUser>>,
 ) -> Result<(StatusCode, Json<UserView>), ApiError> {
     let workspace = body.workspace_id.as_deref().map(workspace_id).transpose()?;
     if let Some(id) = workspace {
@@ -102,7 +103,7 @@ pub(crate) async fn change_user(
     State(app): State<App>,
     SystemAdmin(admin): SystemAdmin,
     Path(user): Path<String>,
-    Json(body): Json<ChangeUser>,
+    Json(JsonObject(body)): Json<JsonObject<ChangeUser>>,
 ) -> Result<Json<UserView>, ApiError> {
     let id: UserId = user.parse().map_err(|_| ApiError::not_found("user"))?;
     let changes = UserChanges {
@@ -144,7 +145,7 @@ pub(crate) struct CreateWorkspace {
 pub(crate) async fn create_workspace(
     State(app): State<App>,
     SystemAdmin(admin): SystemAdmin,
-    Json(body): Json<CreateWorkspace>,
+    Json(JsonObject(body)): Json<JsonObject<CreateWorkspace>>,
 ) -> Result<(StatusCode, Json<WorkspaceView>), ApiError> {
     let owner = match body.owner_id.as_deref() {
         None => admin.user.id,
@@ -167,7 +168,8 @@ pub(crate) struct ChangeWorkspace {
     #[serde(default)]
     code_execution: Option<bool>,
     #[serde(default)]
-    quotas: Option<QuotasView>,
+    #[schema(value_type = Option<QuotasView>)]
+    quotas: Option<JsonObject<QuotasView>>,
     /// A profile of its own; the empty text takes it away.
     #[serde(default)]
     profile_id: Option<String>,
@@ -181,7 +183,7 @@ pub(crate) async fn change_workspace(
     State(app): State<App>,
     SystemAdmin(admin): SystemAdmin,
     Path(workspace): Path<String>,
-    Json(body): Json<ChangeWorkspace>,
+    Json(JsonObject(body)): Json<JsonObject<ChangeWorkspace>>,
 ) -> Result<Json<WorkspaceView>, ApiError> {
     let id: WorkspaceId = workspace_id(&workspace)?;
     let profile = match body.profile_id.as_deref() {
@@ -195,7 +197,7 @@ pub(crate) async fn change_workspace(
     let changes = WorkspaceChanges {
         name: body.name,
         code_execution: body.code_execution,
-        quotas: body.quotas.map(Into::into),
+        quotas: body.quotas.map(|JsonObject(quotas)| quotas.into()),
         profile,
     };
     let workspace = app
@@ -266,8 +268,8 @@ pub(crate) struct AuditQuery {
     /// The `next_cursor` of the page before.
     cursor: Option<String>,
     /// How many at most, from 1 to 500.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 500)]
+    limit: Option<PageSize>,
 }
 
 impl AuditQuery {

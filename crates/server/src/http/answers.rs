@@ -60,6 +60,23 @@ pub(crate) const PAGE: u32 = 50;
 /// How many it has at most.
 pub(crate) const MAX_PAGE: u32 = 500;
 
+/// How many things a page is to have, where somebody says.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(try_from = "u32")]
+pub(crate) struct PageSize(u32);
+
+impl TryFrom<u32> for PageSize {
+    type Error = String;
+
+    fn try_from(limit: u32) -> Result<Self, String> {
+        if (1..=MAX_PAGE).contains(&limit) {
+            Ok(Self(limit))
+        } else {
+            Err(format!("a page has 1 to {MAX_PAGE} things, not {limit}"))
+        }
+    }
+}
+
 /// Which page of a list.
 #[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -68,8 +85,8 @@ pub(crate) struct PageQuery {
     /// The `next_cursor` of the page before.
     pub(crate) cursor: Option<String>,
     /// How many things at most, from 1 to 500.
-    #[param(minimum = 1, maximum = 500)]
-    pub(crate) limit: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 500)]
+    pub(crate) limit: Option<PageSize>,
 }
 
 impl PageQuery {
@@ -79,7 +96,7 @@ impl PageQuery {
     }
 
     fn shown(&self) -> u32 {
-        self.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE)
+        self.limit.map_or(PAGE, |PageSize(limit)| limit)
     }
 
     /// The cursor as the id that it is.

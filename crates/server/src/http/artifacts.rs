@@ -10,7 +10,8 @@ use glovebox_store::{Artifact, KeyScope};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::answers::{Errors, Page, PageQuery};
+use super::answers::{Errors, Page, PageQuery, PageSize};
+use super::body::FileBytes;
 use super::caller::Caller;
 use super::error::ApiError;
 use super::sandboxes::sandbox_id;
@@ -51,8 +52,8 @@ pub(crate) struct ArtifactsQuery {
     /// The `next_cursor` of the page before.
     cursor: Option<String>,
     /// How many at most, from 1 to 500.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 500)]
+    limit: Option<PageSize>,
 }
 
 /// Lists artifacts, the newest first.
@@ -121,7 +122,7 @@ pub(crate) async fn show(
 #[utoipa::path(get, path = "/api/v1/artifacts/{artifact}/content", tag = "artifacts",
     params(("artifact" = String, Path, description = "Its id")),
     security(("api_key" = []), ("session" = [])),
-    responses((status = 200, description = "Its bytes", body = Vec<u8>,
+    responses((status = 200, description = "Its bytes", body = inline(FileBytes),
         content_type = "application/octet-stream"), Errors))]
 pub(crate) async fn content(
     State(app): State<App>,

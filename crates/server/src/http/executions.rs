@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answers::Errors;
+use super::body::JsonObject;
 use super::caller::Caller;
 use super::error::ApiError;
 use super::sandboxes::{RUN, sandbox_id};
@@ -74,7 +75,7 @@ pub(crate) async fn create(
     caller: Caller,
     Path(sandbox): Path<String>,
     headers: HeaderMap,
-    Json(body): Json<CreateExecution>,
+    Json(JsonObject(body)): Json<JsonObject<CreateExecution>>,
 ) -> Result<(StatusCode, Json<AcceptedExecution>), ApiError> {
     let sandbox = sandbox_id(&sandbox)?;
     let access = caller.access_to(&app, sandbox, None).await?;
@@ -145,7 +146,7 @@ pub(crate) async fn interrupt(
     State(app): State<App>,
     caller: Caller,
     Path((sandbox, execution)): Path<(String, String)>,
-    Json(body): Json<Interrupt>,
+    Json(JsonObject(body)): Json<JsonObject<Interrupt>>,
 ) -> Result<(StatusCode, Json<ExecutionView>), ApiError> {
     let (sandbox, id) = (sandbox_id(&sandbox)?, execution_id(&execution)?);
     let access = caller.access_to(&app, sandbox, RUN).await?;

@@ -14,6 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::answers::{Errors, Page};
 use super::artifacts::{download, shown_name};
+use super::body::FileBytes;
 use super::caller::Caller;
 use super::error::ApiError;
 use super::sandboxes::sandbox_id;
@@ -109,7 +110,8 @@ const fn kind(kind: FileKind) -> &'static str {
 #[utoipa::path(put, path = "/api/v1/sandboxes/{sandbox}/files/{*path}", tag = "files",
     params(("sandbox" = String, Path, description = "Its id"),
         ("path" = String, Path, description = "Where, relative to the workspace folder")),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    request_body(content = inline(Option<FileBytes>), content_type = "application/octet-stream",
+        description = "Its bytes; none for an empty file"),
     security(("api_key" = []), ("session" = [])),
     responses((status = 200, body = StoredFile), Errors))]
 pub(crate) async fn put(
@@ -174,7 +176,7 @@ async fn spool(app: &App, body: Body, limit: u64) -> Result<tempfile::NamedTempF
     params(("sandbox" = String, Path, description = "Its id"),
         ("path" = String, Path, description = "Where, relative to the workspace folder")),
     security(("api_key" = []), ("session" = [])),
-    responses((status = 200, description = "Its bytes", body = Vec<u8>,
+    responses((status = 200, description = "Its bytes", body = inline(FileBytes),
         content_type = "application/octet-stream"), Errors))]
 pub(crate) async fn get(
     State(app): State<App>,

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answers::{Errors, Page};
+use super::body::JsonObject;
 use super::caller::SignedIn;
 use super::error::ApiError;
 use super::views::ApiKeyView;
@@ -60,7 +61,7 @@ pub(crate) async fn create(
     State(app): State<App>,
     signed_in: SignedIn,
     Path(workspace): Path<String>,
-    Json(body): Json<CreateApiKey>,
+    Json(JsonObject(body)): Json<JsonObject<CreateApiKey>>,
 ) -> Result<(StatusCode, Json<NewApiKeyView>), ApiError> {
     let access = signed_in.access(&app, workspace_id(&workspace)?).await?;
     let (id, token) = app

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::answers::{Errors, Page};
+use super::body::JsonObject;
 use super::caller::SignedIn;
 use super::error::ApiError;
 use super::views::MemberView;
@@ -74,7 +75,7 @@ pub(crate) async fn add(
     State(app): State<App>,
     signed_in: SignedIn,
     Path(workspace): Path<String>,
-    Json(body): Json<AddMember>,
+    Json(JsonObject(body)): Json<JsonObject<AddMember>>,
 ) -> Result<StatusCode, ApiError> {
     let access = signed_in.access(&app, workspace_id(&workspace)?).await?;
     app.add_member(&signed_in.actor, &access, &body.email, body.role.into())
@@ -99,7 +100,7 @@ pub(crate) async fn change(
     State(app): State<App>,
     signed_in: SignedIn,
     Path((workspace, user)): Path<(String, String)>,
-    Json(body): Json<ChangeMember>,
+    Json(JsonObject(body)): Json<JsonObject<ChangeMember>>,
 ) -> Result<StatusCode, ApiError> {
     let access = signed_in.access(&app, workspace_id(&workspace)?).await?;
     let role = Some(body.role.into());

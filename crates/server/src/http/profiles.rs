@@ -9,6 +9,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::answers::{Errors, Page};
+use super::body::JsonObject;
 use super::caller::SystemAdmin;
 use super::error::ApiError;
 use super::views::{DeniedView, ProfileDetailView};
@@ -78,7 +79,7 @@ pub(crate) struct ChangeDeployment {
 pub(crate) async fn change_deployment(
     State(app): State<App>,
     SystemAdmin(admin): SystemAdmin,
-    Json(body): Json<ChangeDeployment>,
+    Json(JsonObject(body)): Json<JsonObject<ChangeDeployment>>,
 ) -> Result<Json<DeploymentView>, ApiError> {
     let default = body
         .default_profile_id
@@ -132,7 +133,7 @@ pub(crate) struct ChangeProfile {
     /// All settings.
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
-    settings: Option<ProfileSettings>,
+    settings: Option<JsonObject<ProfileSettings>>,
 }
 
 /// Changes a profile's name and settings. Sandboxes that run keep theirs.
@@ -143,11 +144,12 @@ pub(crate) async fn change(
     State(app): State<App>,
     SystemAdmin(admin): SystemAdmin,
     Path(profile): Path<String>,
-    Json(body): Json<ChangeProfile>,
+    Json(JsonObject(body)): Json<JsonObject<ChangeProfile>>,
 ) -> Result<Json<ProfileDetailView>, ApiError> {
     let id = profile_id(&profile)?;
+    let settings = body.settings.map(|JsonObject(settings)| settings);
     let detail = app
-        .change_profile(&admin.actor, id, body.version, body.name, body.settings)
+        .change_profile(&admin.actor, id, body.version, body.name, settings)
         .await?;
     Ok(Json(detail.into()))
 }

@@ -9,7 +9,8 @@ use http::StatusCode;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::answers::{Errors, Page, PageQuery};
+use super::answers::{Errors, Page, PageQuery, PageSize};
+use super::body::JsonObject;
 use super::caller::Caller;
 use super::error::ApiError;
 use super::views::{ClassName, SandboxView};
@@ -35,8 +36,8 @@ pub(crate) struct SandboxesQuery {
     /// The `next_cursor` of the page before.
     cursor: Option<String>,
     /// How many at most, from 1 to 500.
-    #[param(minimum = 1, maximum = 500)]
-    limit: Option<u32>,
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 500)]
+    limit: Option<PageSize>,
 }
 
 /// Lists one's own sandboxes, the newest first; whoever manages the workspace sees those of
@@ -87,7 +88,7 @@ pub(crate) struct CreateSandbox {
 pub(crate) async fn create(
     State(app): State<App>,
     caller: Caller,
-    Json(body): Json<CreateSandbox>,
+    Json(JsonObject(body)): Json<JsonObject<CreateSandbox>>,
 ) -> Result<(StatusCode, Json<SandboxView>), ApiError> {
     let workspace = body.workspace_id.as_deref().map(workspace_id).transpose()?;
     let access = caller.access(&app, workspace, None).await?;

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
 use super::answers::Errors;
+use super::body::JsonObject;
 use super::caller::{From, SignedIn, cookie_name};
 use super::error::ApiError;
 use super::views::UserView;
@@ -63,7 +64,7 @@ pub(crate) async fn sign_in(
     State(app): State<App>,
     From(actor): From,
     headers: HeaderMap,
-    Json(body): Json<SignIn>,
+    Json(JsonObject(body)): Json<JsonObject<SignIn>>,
 ) -> Result<Response, ApiError> {
     let agent = headers
         .get(USER_AGENT)

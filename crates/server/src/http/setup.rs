@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
 use super::answers::Errors;
+use super::body::JsonObject;
 use super::caller::From;
 use super::error::ApiError;
 use super::session::{SessionDocument, signed_in};
@@ -51,7 +52,7 @@ pub(crate) async fn set_up(
     State(app): State<App>,
     From(actor): From,
     headers: HeaderMap,
-    Json(body): Json<SetUp>,
+    Json(JsonObject(body)): Json<JsonObject<SetUp>>,
 ) -> Result<Response, ApiError> {
     let first = FirstAdmin {
         email: body.email,

@@ -152,7 +152,7 @@ async fn end_undriven(app: &App) -> Result<(), SandboxError> {
             .with_fix("run it again; variables and files may still be there"),
         );
         if app.store().end_execution(execution.id, &[failed]).await? {
-            app.metrics().executed("abandoned");
+            app.metrics().abandoned();
             tracing::warn!(execution = %execution.id, "an execution that nobody drove was ended");
         }
     }

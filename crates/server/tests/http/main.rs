@@ -12,6 +12,7 @@ mod database;
 mod embedded;
 mod first_run;
 mod foreign;
+mod forms;
 mod gate;
 mod metrics;
 mod reference;
