@@ -68,10 +68,14 @@ impl MasterKey {
             path: path.into(),
             why,
         };
-        let mode = fs_err::metadata(path)
-            .map_err(|error| refused(error.to_string()))?
-            .permissions()
-            .mode();
+        let metadata = match fs_err::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(refused("it is not there".into()));
+            }
+            Err(error) => return Err(refused(error.to_string())),
+        };
+        let mode = metadata.permissions().mode();
         if mode & 0o077 != 0 {
             return Err(refused(format!(
                 "others may read it (mode {:o}); run `chmod 600` on it",

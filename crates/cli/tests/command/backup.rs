@@ -100,11 +100,28 @@ fn without_the_master_key_secrets_are_made_anew() {
             .contains("put the master key of the server that was backed up at two/master.key"),
         "{said}"
     );
-    insta::assert_snapshot!(on(&place, "two", &NEW_KEY), @"");
+    insta::assert_snapshot!(on(&place, "two", &NEW_KEY), @r"
+    status 125
+    -- err
+    error: running the server: the master key in two/master.key: it is not there
+      fix: put the master key that belongs to this database there; where it is lost, run `glovebox admin reset-secrets`
+    ");
     let said = fine(&place, "two", &["admin", "reset-secrets"]);
-    insta::assert_snapshot!(said, @"");
+    insta::assert_snapshot!(said, @r"
+    status 0
+    -- out
+    a new master key is in two/master.key; keep a copy of it in another place
+    nothing has to be entered again
+    0 sandboxes have ended, for their agents obey the key before
+    start the server anew now, if it runs: it knows only what was before
+    ");
     fine(&place, "two", &NEW_KEY);
-    insta::assert_snapshot!(on(&place, "two", &["admin", "reset-secrets"]), @"");
+    insta::assert_snapshot!(on(&place, "two", &["admin", "reset-secrets"]), @r"
+    status 125
+    -- err
+    error: making secrets anew: the master key at two/master.key opens every secret, so that nothing is lost
+      fix: say --yes where it has to be another one all the same
+    ");
     let said = fine(
         &place,
         "two",
@@ -121,20 +138,53 @@ fn without_the_master_key_secrets_are_made_anew() {
 fn nothing_is_written_over() {
     let (place, _) = furnished();
     place.file("backup", "mine");
-    insta::assert_snapshot!(on(&place, "one", &["backup", "--out", "backup"]), @"");
+    insta::assert_snapshot!(on(&place, "one", &["backup", "--out", "backup"]), @r"
+    status 125
+    -- err
+    error: backup is there already
+      fix: name another file: a backup is never written over
+    ");
     assert_eq!(place.read("backup"), "mine");
-    insta::assert_snapshot!(on(&place, "one", &["backup", "--out", "no/such"]), @"");
-    insta::assert_snapshot!(on(&place, "none", &["backup", "--out", "b"]), @"");
+    insta::assert_snapshot!(on(&place, "one", &["backup", "--out", "no/such"]), @r"
+    status 125
+    -- err
+    error: cannot write no/such: No such file or directory
+    ");
+    insta::assert_snapshot!(on(&place, "none", &["backup", "--out", "b"]), @r"
+    status 125
+    -- err
+    error: making a backup: there is no database at none/glovebox.db
+      fix: name a server's data with --data, --server-data or --database
+    ");
     assert!(!place.path().join("none").exists());
-    insta::assert_snapshot!(on(&place, "two", &["restore", "--from", "backup"]), @"");
-    insta::assert_snapshot!(on(&place, "two", &["restore", "--from", "none"]), @"");
+    insta::assert_snapshot!(on(&place, "two", &["restore", "--from", "backup"]), @r"
+    status 125
+    -- err
+    error: nothing was restored from backup: it is no backup that `glovebox backup` made
+      fix: name a file that `glovebox backup` has written
+    ");
+    insta::assert_snapshot!(on(&place, "two", &["restore", "--from", "none"]), @r"
+    status 125
+    -- err
+    error: cannot read none: No such file or directory
+    ");
     assert!(!place.path().join("two").exists());
 
     fine(&place, "one", &["backup", "--out", "sound"]);
     let sound = fs_err::read(place.path().join("sound")).unwrap();
-    insta::assert_snapshot!(on(&place, "one", &["restore", "--from", "sound"]), @"");
+    insta::assert_snapshot!(on(&place, "one", &["restore", "--from", "sound"]), @r"
+    status 125
+    -- err
+    error: nothing was restored from sound: the database is not empty: there are rows in the table settings
+      fix: name an empty one with --database, or another folder with --server-data; nothing is ever restored over data
+    ");
     place.file("cut", &sound[..1000]);
-    insta::assert_snapshot!(on(&place, "two", &["restore", "--from", "cut"]), @"");
+    insta::assert_snapshot!(on(&place, "two", &["restore", "--from", "cut"]), @r"
+    status 125
+    -- err
+    error: nothing was restored from cut: the backup is cut off at byte 1000
+      fix: copy it once more from where it was kept, or take another one
+    ");
     let mut altered = sound;
     altered[1000] ^= 1;
     place.file("altered", altered);

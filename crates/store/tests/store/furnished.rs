@@ -6,7 +6,7 @@ use std::path::Path;
 use chrono::{TimeDelta, Utc};
 use futures_util::TryStreamExt as _;
 use glovebox_protocol::event::{Event, EventBody, Output};
-use glovebox_protocol::ids::{ArtifactId, ExecutionId};
+use glovebox_protocol::ids::{ArtifactId, ExecutionId, SandboxId};
 use glovebox_store::{
     Actor, BackedUp, Backup, BackupError, CheckKind, Entry, KeyScope, MasterKey, NewApiKey,
     NewArtifact, NewExecution, NewSession, Objects, Quotas, Restored, Store, Token,
@@ -48,6 +48,12 @@ impl Files {
         below(self.folder.path())
     }
 
+    pub(crate) async fn write(&self, id: ArtifactId, bytes: &[u8]) {
+        let mut upload = self.objects.create(id).await.unwrap();
+        upload.write(bytes).await.unwrap();
+        upload.finish().await.unwrap();
+    }
+
     pub(crate) async fn read(&self, id: ArtifactId) -> Vec<u8> {
         let parts = self.objects.read(id).await.unwrap();
         let parts: Vec<_> = parts.try_collect().await.unwrap();
@@ -67,91 +73,25 @@ pub(crate) struct Furnished {
 /// Puts something into every table.
 pub(crate) async fn furnish(store: &Store, files: &Files) -> Furnished {
     let (ada, profile) = (person(store, "ada").await, profile(store).await);
-    let (key, session) = (Token::random("gbk_"), Token::random("gbsn_"));
-    let (key, session) = (key.unwrap(), session.unwrap());
+    let id = lease(store, &ada.access, profile, &Quotas::default()).await;
+    let (key, session) = let_in(store, &ada).await;
     let master = MasterKey::random().unwrap();
     store.adopt_master_key(&master).await.unwrap();
-    let id = lease(store, &ada.access, profile, &Quotas::default()).await;
-    let id = id.unwrap();
-    store.note_failed_sign_in("email:ada").await.unwrap();
-    store
-        .keep_denial(ada.workspace, "role", "Zoë, \u{1f9e4} of \"7\" \\ 9\n")
-        .await
-        .unwrap();
     let mut changes = store.begin().await.unwrap();
     changes.set("installation", &"here").await.unwrap();
-    changes
-        .put_secret(&master, "a", PLANTED.as_bytes())
-        .await
-        .unwrap();
-    changes
-        .create_session(&NewSession {
-            user_id: ada.user,
-            token: session.hash(),
-            address: "127.0.0.1".into(),
-            user_agent: "a browser".into(),
-            expires_at: Utc::now() + TimeDelta::hours(1),
-        })
-        .await
-        .unwrap();
-    changes
-        .create_api_key(&NewApiKey {
-            workspace_id: ada.workspace,
-            user_id: Some(ada.user),
-            name: "script".into(),
-            token: key.hash(),
-            scopes: vec![KeyScope::CodeExecutionRun],
-        })
-        .await
-        .unwrap();
+    let secret = changes.put_secret(&master, "a", PLANTED.as_bytes());
+    secret.await.unwrap();
     let report = json!({ "checks": [1, null, "ä"] });
-    changes
-        .keep_check(profile, CheckKind::Test, true, &report)
-        .await
-        .unwrap();
-    changes
-        .acknowledge(profile, "shared_kernel", ada.user)
-        .await
-        .unwrap();
-    changes
-        .enqueue("parsing", "parse", "x", &json!({}), Utc::now())
-        .await
-        .unwrap();
+    let check = changes.keep_check(profile, CheckKind::Test, true, &report);
+    check.await.unwrap();
+    let read = changes.acknowledge(profile, "shared_kernel", ada.user);
+    read.await.unwrap();
+    let task = json!({});
+    let task = changes.enqueue("parsing", "parse", "x", &task, Utc::now());
+    task.await.unwrap();
     record(&mut changes).await;
-    let execution = ExecutionId::new();
-    changes
-        .place_execution(&NewExecution {
-            id: execution,
-            lease_id: id,
-            workspace_id: ada.workspace,
-            idempotency_key: None,
-            request_hash: "1".into(),
-        })
-        .await
-        .unwrap();
-    let mut artifacts = Vec::new();
-    for bytes in [Vec::new(), b"a,b\n1,2\n".to_vec(), vec![b'\n'; 200_000]] {
-        let new = NewArtifact {
-            id: ArtifactId::new(),
-            workspace_id: ada.workspace,
-            lease_id: id,
-            execution_id: execution,
-            name: "a.csv".into(),
-            bytes: bytes.len() as u64,
-            sha256: sha256(&bytes),
-            media_type: "text/csv".into(),
-        };
-        let mut upload = files.objects.create(new.id).await.unwrap();
-        upload.write(&bytes).await.unwrap();
-        upload.finish().await.unwrap();
-        changes.create_artifact(&new).await.unwrap();
-        artifacts.push((new.id, bytes));
-    }
     changes.commit().await.unwrap();
-    let body = EventBody::Stdout(Output(b"\x00\xff said".to_vec().into()));
-    let at = Utc::now();
-    let events = [Event { seq: 1, at, body }];
-    store.keep_events(execution, &events).await.unwrap();
+    let artifacts = run(store, files, &ada, id.unwrap()).await;
     Furnished {
         ada,
         key,
@@ -159,6 +99,76 @@ pub(crate) async fn furnish(store: &Store, files: &Files) -> Furnished {
         master,
         artifacts,
     }
+}
+
+/// Gives somebody a key and a session, and has others refused.
+async fn let_in(store: &Store, ada: &Person) -> (Token, Token) {
+    let (key, session) = (Token::random("gbk_"), Token::random("gbsn_"));
+    let (key, session) = (key.unwrap(), session.unwrap());
+    let new_session = NewSession {
+        user_id: ada.user,
+        token: session.hash(),
+        address: "127.0.0.1".into(),
+        user_agent: "a browser".into(),
+        expires_at: Utc::now() + TimeDelta::hours(1),
+    };
+    let new_key = NewApiKey {
+        workspace_id: ada.workspace,
+        user_id: Some(ada.user),
+        name: "script".into(),
+        token: key.hash(),
+        scopes: vec![KeyScope::CodeExecutionRun],
+    };
+    let mut changes = store.begin().await.unwrap();
+    changes.create_session(&new_session).await.unwrap();
+    changes.create_api_key(&new_key).await.unwrap();
+    changes.commit().await.unwrap();
+    store.note_failed_sign_in("email:ada").await.unwrap();
+    let odd = "Zoë, \u{1f9e4} of \"7\" \\ 9\n";
+    let denied = store.keep_denial(ada.workspace, "role", odd);
+    denied.await.unwrap();
+    (key, session)
+}
+
+/// Lets code run that says something and makes files.
+async fn run(
+    store: &Store,
+    files: &Files,
+    ada: &Person,
+    lease_id: SandboxId,
+) -> Vec<(ArtifactId, Vec<u8>)> {
+    let execution_id = ExecutionId::new();
+    let execution = NewExecution {
+        id: execution_id,
+        lease_id,
+        workspace_id: ada.workspace,
+        idempotency_key: None,
+        request_hash: "1".into(),
+    };
+    let mut changes = store.begin().await.unwrap();
+    changes.place_execution(&execution).await.unwrap();
+    let mut artifacts = Vec::new();
+    for bytes in [Vec::new(), b"a,b\n1,2\n".to_vec(), vec![b'\n'; 200_000]] {
+        let new = NewArtifact {
+            id: ArtifactId::new(),
+            workspace_id: ada.workspace,
+            lease_id,
+            execution_id,
+            name: "a.csv".into(),
+            bytes: bytes.len() as u64,
+            sha256: sha256(&bytes),
+            media_type: "text/csv".into(),
+        };
+        files.write(new.id, &bytes).await;
+        changes.create_artifact(&new).await.unwrap();
+        artifacts.push((new.id, bytes));
+    }
+    changes.commit().await.unwrap();
+    let body = EventBody::Stdout(Output(b"\x00\xff said".to_vec().into()));
+    let at = Utc::now();
+    let events = [Event { seq: 1, at, body }];
+    store.keep_events(execution_id, &events).await.unwrap();
+    artifacts
 }
 
 /// Writes something into the audit log.
