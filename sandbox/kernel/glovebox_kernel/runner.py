@@ -49,7 +49,7 @@ class Runner:
         return reporter.exit_status
 
     def _warm(self) -> None:
-        """Runs an empty cell unseen: a kernel that lay idle has its code nowhere near the processor.
+        """Runs an empty cell unseen: of a kernel that lay idle no code is near the processor.
 
         Only before the first call, so nothing of a user's can be in it.
         """
