@@ -37,6 +37,7 @@ async fn a_server_that_is_killed_leaves_sandboxes_whole_and_its_executions_told(
         "{said}"
     );
     assert_eq!(server.value(&ada, &sandbox, "kept").await, "7");
+    server.end_sandboxes(&ada, &workspace).await;
 }
 
 #[tokio::test]
@@ -58,6 +59,7 @@ async fn a_gateway_that_is_killed_is_started_again_and_finds_its_sandboxes() {
         "{events:?}"
     );
     assert_eq!(server.value(&ada, &sandbox, "kept").await, "7");
+    server.end_sandboxes(&ada, &workspace).await;
 }
 
 #[tokio::test]
@@ -84,6 +86,7 @@ async fn a_worker_that_is_killed_is_replaced_and_no_limit_is_passed() {
     .await;
     assert_eq!(seen["ended_why"], "hard_limit", "{seen}");
     assert_eq!(server.value(&ada, &long, "1 + 1").await, "2");
+    server.end_sandboxes(&ada, &workspace).await;
 }
 
 /// Lets a lease reach its hard limit now: waiting for it would take a minute.

@@ -176,6 +176,19 @@ impl Server {
         self.visitor.open(link).await
     }
 
+    /// Ends every sandbox of a workspace: they would outlive the test.
+    pub(crate) async fn end_sandboxes(&self, who: &Who, workspace: &str) {
+        let path = format!("/api/v1/sandboxes?workspace_id={workspace}");
+        let listed = self.visitor.get(who, &path).await.ok();
+        for sandbox in listed["items"].as_array().unwrap() {
+            let path = format!("/api/v1/sandboxes/{}", sandbox["id"].as_str().unwrap());
+            self.visitor
+                .call(who, "DELETE", &path, &json!({}))
+                .await
+                .ok();
+        }
+    }
+
     /// Makes a sandbox.
     pub(crate) async fn sandbox(&self, who: &Who, workspace: &str) -> String {
         let wanted = json!({ "workspace_id": workspace });

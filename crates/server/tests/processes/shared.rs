@@ -75,4 +75,5 @@ async fn two_servers_are_one_to_whoever_asks() {
     })
     .await;
     assert_eq!(second.value(&ada, &sandbox, "kept").await, "7");
+    second.end_sandboxes(&ada, &workspace).await;
 }
