@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, SetOnce};
 use tokio::time::{Instant, sleep_until};
 
 use crate::activity::Activity;
-use crate::files::{FileThreads, ThreadsError};
+use crate::files::{FileThreads, Hiring, ThreadsError};
 use crate::http;
 use crate::kernel::{KernelHost, Parts, Supply};
 use crate::line::Line;
@@ -123,7 +123,12 @@ impl Agent {
         let sealed = options.spawner.is_sealed();
         let epoch = Epoch::random()?;
         let fs_id = (sealed && config.ids.are_separate()).then_some(config.ids.workload);
-        let files = FileThreads::start(&options.workspace, fs_id)?;
+        // A launcher gives the agent control groups of its own.
+        let hiring = match options.launcher {
+            Some(_) => Hiring::WithTheWork,
+            None => Hiring::AtOnce,
+        };
+        let files = FileThreads::start(&options.workspace, fs_id, hiring)?;
         let line = options.launcher.map(Line::new).transpose();
         let line = line.map_err(StartError::Launcher)?.map(Arc::new);
         let (reaper, reaping) = Reaper::start(sealed).map_err(StartError::Reaper)?;

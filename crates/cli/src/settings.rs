@@ -155,6 +155,7 @@ mod tests {
         sandbox_enabled = false
         sandbox_gui_config = false
         accept_weaker = "cgroups"
+        queues = ["sandbox"]
         log = "debug"
         data = "/data"
         server_data = "/data/mine"

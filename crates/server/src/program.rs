@@ -48,9 +48,6 @@ pub enum ProgramError {
         /// Where it would be.
         path: String,
     },
-    /// A copy of the database could not be made before its tables were changed.
-    #[error("copying the database before its tables are changed")]
-    Copy(#[source] std::io::Error),
     /// A stored secret is not what it has to be.
     #[error("the stored {0} is none; run `glovebox admin reset-secrets`")]
     Secret(&'static str),
@@ -89,7 +86,8 @@ pub async fn open_store(config: &Config) -> Result<Store, ProgramError> {
     let store = Store::open(&config.database).await?;
     if store.backend() == Backend::Sqlite {
         if store.version().await? > 0 && store.check_version().await.is_err() {
-            copy_before(&config.database)?;
+            let copy = name_of_copy(file_of(&config.database));
+            store.copy_into(&copy).await?;
         }
         store.migrate().await?;
     }
@@ -137,16 +135,12 @@ fn file_of(database: &str) -> &str {
     path.split('?').next().unwrap_or(path)
 }
 
-/// Keeps the database as it was, beside it.
-fn copy_before(database: &str) -> Result<(), ProgramError> {
-    let path = file_of(database);
-    let copy = format!(
+/// What a copy of the database is called that is made before its tables are changed.
+fn name_of_copy(path: &str) -> String {
+    format!(
         "{path}.before-{}",
         chrono::Utc::now().format("%Y%m%dT%H%M%S")
-    );
-    fs_err::copy(path, copy)
-        .map(|_| ())
-        .map_err(ProgramError::Copy)
+    )
 }
 
 fn make_folders(config: &Config) -> Result<(), ProgramError> {

@@ -170,6 +170,20 @@ impl Store {
             .map_err(statement("asking the database for a sign of life"))
     }
 
+    /// Copies a database of SQLite, as it is at this moment, into a file that is not there yet. The
+    /// file of the database alone would lack what stands only in the log beside it.
+    ///
+    /// # Errors
+    /// When the file is there, cannot be written, or the database is none of SQLite.
+    pub async fn copy_into(&self, file: &str) -> Result<(), StoreError> {
+        sqlx::query("VACUUM INTO $1")
+            .bind(file)
+            .execute(&self.pool)
+            .await
+            .map(|_| ())
+            .map_err(statement("copying the database"))
+    }
+
     /// Gives the connections back.
     pub async fn close(&self) {
         self.pool.close().await;

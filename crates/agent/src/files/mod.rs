@@ -12,8 +12,8 @@ pub(crate) use get::get;
 pub(crate) use inputs::Inputs;
 pub(crate) use list::{FirstNames, Sight, list, walk};
 pub(crate) use put::{SPOOL_PREFIX, put};
-pub(crate) use threads::FileThreads;
 pub use threads::ThreadsError;
+pub(crate) use threads::{FileThreads, Hiring};
 pub(crate) use workspace::{Entry, Workspace, describe};
 
 use glovebox_protocol::event::mebibytes;

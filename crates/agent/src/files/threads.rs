@@ -22,6 +22,16 @@ const STACK_BYTES: usize = 512 * 1024;
 
 type Job = Box<dyn FnOnce(&Workspace) + Send>;
 
+/// When threads are started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hiring {
+    /// With the work, where the agent's threads count for the agent alone.
+    WithTheWork,
+    /// All at once, where they are counted together with the workload's: else it would make as many
+    /// more, and the agent could have none when it needs them.
+    AtOnce,
+}
+
 /// Runs file work on threads of their own.
 #[derive(Clone)]
 pub(crate) struct FileThreads {
@@ -67,9 +77,13 @@ pub enum ThreadsError {
 }
 
 impl FileThreads {
-    /// Starts the first thread and waits until it is ready. With `fs_id` each takes that user and
-    /// group id for its file work.
-    pub(crate) fn start(workspace: &Path, fs_id: Option<u32>) -> Result<Self, ThreadsError> {
+    /// Starts the first thread, or all, and waits until they are ready. With `fs_id` each takes that
+    /// user and group id for its file work.
+    pub(crate) fn start(
+        workspace: &Path,
+        fs_id: Option<u32>,
+        hiring: Hiring,
+    ) -> Result<Self, ThreadsError> {
         let (jobs, queue) = channel();
         let crew = Arc::new(Crew {
             queue: Mutex::new(queue),
@@ -78,9 +92,18 @@ impl FileThreads {
             threads: AtomicUsize::new(0),
             jobs: AtomicUsize::new(0),
         });
-        let (ready, result) = channel();
-        crew.hire(ready)?;
-        result.recv().map_err(|_| ThreadsError::Ended)??;
+        let first = match hiring {
+            Hiring::WithTheWork => 1,
+            Hiring::AtOnce => MOST_THREADS,
+        };
+        let (ready, results) = channel();
+        for _ in 0..first {
+            crew.hire(ready.clone())?;
+        }
+        drop(ready);
+        for _ in 0..first {
+            results.recv().map_err(|_| ThreadsError::Ended)??;
+        }
         Ok(Self { jobs, crew })
     }
 
@@ -202,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn threads_come_with_the_work_and_no_more_than_there_may_be() {
         let folder = tempfile::tempdir().unwrap();
-        let files = FileThreads::start(folder.path(), None).unwrap();
+        let files = FileThreads::start(folder.path(), None, Hiring::WithTheWork).unwrap();
         for _ in 0..10 {
             files.run(|_| ()).await.unwrap();
         }

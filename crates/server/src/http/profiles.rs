@@ -248,7 +248,7 @@ impl From<ProfileError> for ApiError {
             ProfileError::IsDefault => Self::conflict(
                 "is_default_profile",
                 message,
-                "make another profile the default first, or switch code execution off",
+                "make another profile the default first",
             ),
             ProfileError::Setting { .. } => Self::invalid(message, "choose another value"),
             ProfileError::Store(error) => error.into(),

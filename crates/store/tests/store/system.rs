@@ -119,3 +119,23 @@ async fn a_database_that_refuses_is_told_with_the_reason_and_without_the_passwor
     assert!(said.contains("refused"), "{said}");
     assert!(!said.contains("secret"), "{said}");
 }
+
+#[tokio::test]
+async fn a_copy_has_what_stands_only_in_the_log_beside_the_file() {
+    let database = Database::sqlite().await;
+    record(&database.store, "profile.activate", "Ada").await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("copy.db").display().to_string();
+    database.store.copy_into(&file).await.unwrap();
+    let copy = Store::open(&format!("sqlite://{file}")).await.unwrap();
+    let entries = async |store: &Store| {
+        let found = store.audit(&AuditFilter::default(), 10).await;
+        found.unwrap().len()
+    };
+    assert_eq!(entries(&copy).await, 1);
+    assert_eq!(entries(&database.store).await, 1);
+    assert!(
+        database.store.copy_into(&file).await.is_err(),
+        "it is there"
+    );
+}
