@@ -8,7 +8,7 @@ use glovebox_protocol::gateway::SandboxState;
 use glovebox_protocol::ids::SandboxId;
 use glovebox_server::program::Server;
 use glovebox_server::reset::reset_secrets;
-use glovebox_store::{Actor, Store};
+use glovebox_store::Actor;
 use glovebox_testkit::program;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
@@ -45,10 +45,6 @@ async fn start(folder: &Path) -> Running {
     config.gateway.program = program("glovebox-gateway").unwrap();
     config.gateway.tree = tree();
     config.gateway.search = std::env::var_os("PATH").unwrap();
-    // PostgreSQL is not brought to this version by a server.
-    let store = Store::open(&config.database).await.unwrap();
-    store.migrate().await.unwrap();
-    store.close().await;
     let server = Server::open(config).await.unwrap();
     let app = server.app().clone();
     let (stop, stopped) = oneshot::channel::<()>();
