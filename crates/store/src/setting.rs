@@ -27,7 +27,7 @@ impl Store {
 }
 
 impl Transaction {
-    /// The setting of this name, as these changes see it.
+    /// The setting of this name, which nobody else changes until these changes are done.
     ///
     /// # Errors
     /// As for [`Store::setting`].
@@ -35,6 +35,12 @@ impl Transaction {
         &mut self,
         name: &'static str,
     ) -> Result<Option<T>, StoreError> {
+        // A change that changes nothing takes the row's lock on both databases.
+        sqlx::query("UPDATE settings SET changed_at = changed_at WHERE name = $1")
+            .bind(name)
+            .execute(&mut *self.inner)
+            .await
+            .map_err(statement("holding a setting"))?;
         let row = sqlx::query(READ)
             .bind(name)
             .fetch_optional(&mut *self.inner)
@@ -66,7 +72,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Sets it where it was never set, and gives what is set then.
+    /// Sets it where it was never set, and gives what is set then. Whoever does the same meanwhile
+    /// waits for these changes, and gets the same.
     ///
     /// # Errors
     /// When a statement fails.
@@ -75,10 +82,16 @@ impl Transaction {
         name: &'static str,
         value: T,
     ) -> Result<T, StoreError> {
-        if let Some(there) = self.setting(name).await? {
-            return Ok(there);
-        }
-        self.set(name, &value).await?;
-        Ok(value)
+        sqlx::query(
+            "INSERT INTO settings (name, value, changed_at) VALUES ($1, $2, $3) \
+             ON CONFLICT (name) DO NOTHING",
+        )
+        .bind(name)
+        .bind(to_json("value", &value)?)
+        .bind(now_ms())
+        .execute(&mut *self.inner)
+        .await
+        .map_err(statement("setting what was never set"))?;
+        Ok(self.setting(name).await?.unwrap_or(value))
     }
 }

@@ -10,6 +10,7 @@ on_both! {
     nothing_is_taken_out_of_the_audit_log
     the_audit_log_is_filtered_and_paged
     what_is_not_committed_has_not_happened
+    a_setting_that_is_read_to_be_changed_is_one_ones_at_a_time
 }
 
 async fn several_that_migrate_at_once_do_it_once(database: Database) {
@@ -138,4 +139,32 @@ async fn a_copy_has_what_stands_only_in_the_log_beside_the_file() {
         database.store.copy_into(&file).await.is_err(),
         "it is there"
     );
+}
+
+/// Both read what is there before either has changed it, where nothing makes one of them wait.
+async fn a_setting_that_is_read_to_be_changed_is_one_ones_at_a_time(database: Database) {
+    let store = &database.store;
+    let mut changes = store.begin().await.unwrap();
+    changes.set("counter", &0).await.unwrap();
+    changes.commit().await.unwrap();
+    let counting = (0..20).map(async |_| {
+        let mut changes = store.begin().await.unwrap();
+        let counter: Option<u32> = changes.setting("counter").await.unwrap();
+        changes
+            .set("counter", &(counter.unwrap() + 1))
+            .await
+            .unwrap();
+        changes.commit().await.unwrap();
+    });
+    join_all(counting).await;
+    assert_eq!(store.setting::<u32>("counter").await.unwrap(), Some(20));
+
+    let first = (0..20).map(async |number: u32| {
+        let mut changes = store.begin().await.unwrap();
+        let set = changes.set_once("first", number).await.unwrap();
+        changes.commit().await.unwrap();
+        set
+    });
+    let first = join_all(first).await;
+    assert!(first.iter().all(|number| *number == first[0]), "{first:?}");
 }
