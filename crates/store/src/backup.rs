@@ -94,6 +94,7 @@ impl Store {
         let inner = self.pool.begin_with(words).await;
         Ok(Transaction {
             inner: inner.map_err(statement("beginning a backup"))?,
+            backend: self.backend(),
         })
     }
 }

@@ -39,9 +39,33 @@ pub struct Store {
 #[derive(Debug)]
 pub struct Transaction {
     pub(crate) inner: sqlx::Transaction<'static, Any>,
+    pub(crate) backend: Backend,
 }
 
 impl Transaction {
+    /// Holds the row that a statement finds: whoever else wants to hold or change it waits until
+    /// these changes are done. On SQLite there is one writer at a time anyway.
+    ///
+    /// `select` ends in `FOR NO KEY UPDATE`, which lets others refer to the row. A change that changes
+    /// nothing would hold it too; but where many do that at once beside others that refer to the row,
+    /// PostgreSQL 15 fails with `new multixact has more than one updating member`.
+    pub(crate) async fn hold(
+        &mut self,
+        select: &'static str,
+        key: &str,
+        doing: &'static str,
+    ) -> Result<(), StoreError> {
+        if self.backend == Backend::Sqlite {
+            return Ok(());
+        }
+        sqlx::query(select)
+            .bind(key)
+            .fetch_optional(&mut *self.inner)
+            .await
+            .map(|_| ())
+            .map_err(statement(doing))
+    }
+
     /// Makes the changes last.
     ///
     /// # Errors
@@ -155,6 +179,7 @@ impl Store {
         let inner = self.pool.begin_with(words).await;
         Ok(Transaction {
             inner: inner.map_err(statement("beginning changes"))?,
+            backend: self.backend,
         })
     }
 

@@ -35,12 +35,8 @@ impl Transaction {
         &mut self,
         name: &'static str,
     ) -> Result<Option<T>, StoreError> {
-        // A change that changes nothing takes the row's lock on both databases.
-        sqlx::query("UPDATE settings SET changed_at = changed_at WHERE name = $1")
-            .bind(name)
-            .execute(&mut *self.inner)
-            .await
-            .map_err(statement("holding a setting"))?;
+        let select = "SELECT 1 FROM settings WHERE name = $1 FOR NO KEY UPDATE";
+        self.hold(select, name, "holding a setting").await?;
         let row = sqlx::query(READ)
             .bind(name)
             .fetch_optional(&mut *self.inner)

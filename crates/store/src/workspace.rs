@@ -184,12 +184,9 @@ impl Transaction {
         &mut self,
         id: WorkspaceId,
     ) -> Result<Option<Workspace>, StoreError> {
-        // A change that changes nothing takes the row's lock on both databases.
-        sqlx::query("UPDATE workspaces SET version = version WHERE id = $1")
-            .bind(id.to_string())
-            .execute(&mut *self.inner)
-            .await
-            .map_err(statement("holding a workspace"))?;
+        let select = "SELECT 1 FROM workspaces WHERE id = $1 FOR NO KEY UPDATE";
+        self.hold(select, &id.to_string(), "holding a workspace")
+            .await?;
         let row = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM workspaces WHERE id = $1"
         )))
