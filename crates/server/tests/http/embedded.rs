@@ -308,6 +308,9 @@ async fn a_warm_pool_is_kept_and_given_away() {
     until(|| boxes(&run).len() == 3).await;
     set(0, &version).await;
     until(|| boxes(&run).len() == 1).await;
+    // It would outlive the test.
+    let path = format!("/api/v1/sandboxes/{id}");
+    server.call(&ada, "DELETE", &path, &json!({})).await.ok();
     server.stop().await;
 }
 
