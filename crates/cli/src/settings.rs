@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(arguments.listen.port(), 9000);
         assert_eq!(arguments.trusted_proxies.len(), 2);
         assert!(arguments.insecure_http && !arguments.sandbox_enabled);
-        assert_eq!(arguments.log, "debug");
+        assert_eq!(arguments.work.log, "debug");
         assert_eq!(arguments.place.data.as_deref(), Some(Path::new("/data")));
         let said = ALL.lines().filter(|line| line.contains('=')).count();
         assert_eq!(said, settings().len(), "a setting is missing in this test");
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(proxies.len(), 1);
         let arguments = serve("log = 'warn'", &[]);
         assert_eq!(
-            (arguments.log.as_str(), arguments.listen.port()),
+            (arguments.work.log.as_str(), arguments.listen.port()),
             ("warn", 8080)
         );
         assert!(!serve("insecure_http = false", &[]).insecure_http);

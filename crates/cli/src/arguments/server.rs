@@ -59,34 +59,19 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) accept_weaker: String,
 
-    /// The queues that it works on beside its requests; `none` leaves them to `glovebox worker`
-    #[arg(
-        long,
-        value_name = "NAMES",
-        env = "GLOVEBOX_QUEUES",
-        value_delimiter = ',',
-        default_value = "sandbox"
-    )]
-    pub(crate) queues: Vec<String>,
-
-    /// What the log tells: error, warn, info, debug or trace, also for parts of the program
-    #[arg(
-        long,
-        value_name = "FILTER",
-        env = "GLOVEBOX_LOG",
-        default_value = "info"
-    )]
-    pub(crate) log: String,
+    /// How it works and what it tells
+    #[command(flatten)]
+    pub(crate) work: WorkArguments,
 
     /// Where its data are
     #[command(flatten)]
     pub(crate) place: PlaceArguments,
 }
 
-/// What `glovebox worker` takes.
+/// What a server and a worker take alike.
 #[derive(Debug, Args)]
-pub(crate) struct WorkerArguments {
-    /// The queues that it works on
+pub(crate) struct WorkArguments {
+    /// The queues that it works on; `none` leaves those of a server to `glovebox worker`
     #[arg(
         long,
         value_name = "NAMES",
@@ -104,6 +89,14 @@ pub(crate) struct WorkerArguments {
         default_value = "info"
     )]
     pub(crate) log: String,
+}
+
+/// What `glovebox worker` takes.
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArguments {
+    /// How it works and what it tells
+    #[command(flatten)]
+    pub(crate) work: WorkArguments,
 
     /// Where its data are
     #[command(flatten)]

@@ -20,7 +20,7 @@ pub(crate) async fn serve(
     arguments: &ServeArguments,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    log(&arguments.log)?;
+    log(&arguments.work.log)?;
     super::setup::ensure(arguments.place.data.clone(), environment).await?;
     let public_url = arguments.public_url.as_deref().map(PublicUrl::parse);
     let config = Config {
@@ -31,7 +31,7 @@ pub(crate) async fn serve(
         insecure_http: arguments.insecure_http,
         sandbox_enabled: arguments.sandbox_enabled,
         sandbox_gui_config: arguments.sandbox_gui_config,
-        queues: queues(&arguments.queues)?,
+        queues: queues(&arguments.work.queues)?,
         ..config(&arguments.place, environment, &arguments.accept_weaker)?
     };
     // Before anybody can know that it runs: an uncaught signal would end it at once.
@@ -50,8 +50,8 @@ pub(crate) async fn work(
     arguments: &WorkerArguments,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    log(&arguments.log)?;
-    let queues = queues(&arguments.queues)?;
+    log(&arguments.work.log)?;
+    let queues = queues(&arguments.work.queues)?;
     if queues.is_empty() {
         return Err(Failure::Usage(
             "a worker without a queue has nothing to do; name one with --queues".into(),
