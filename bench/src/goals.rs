@@ -48,19 +48,25 @@ async fn through(
     Ok(taken)
 }
 
+/// What was measured, and what could not be.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    /// Of the goals that could be measured.
+    pub(crate) figures: Vec<Figure>,
+    /// Of each other one, why not.
+    pub(crate) failed: Vec<anyhow::Error>,
+}
+
 /// Takes the figures of the goals whose names are in `only`, or of all; tells `begins` which goal
-/// is next.
-///
-/// # Errors
-/// When something could not be measured. Figures are worth nothing when some are missing.
+/// is next. One that cannot be measured keeps no other from it.
 pub(crate) async fn measure(
     stage: &Stage,
     peers: &Peers,
     repeats: Repeats,
     only: &[String],
     mut begins: impl FnMut(&str),
-) -> Result<Vec<Figure>> {
-    let mut figures = Vec::new();
+) -> Taken {
+    let mut all = Taken::default();
     for goal in [
         "G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "API",
     ] {
@@ -81,7 +87,10 @@ pub(crate) async fn measure(
             "API" => api::measure(stage, repeats).await,
             _ => deaths::measure(stage, peers, repeats).await,
         };
-        figures.extend(taken.with_context(|| format!("measuring {goal}"))?);
+        match taken {
+            Ok(figures) => all.figures.extend(figures),
+            Err(error) => all.failed.push(error.context(format!("measuring {goal}"))),
+        }
     }
-    Ok(figures)
+    all
 }

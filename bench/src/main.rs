@@ -95,8 +95,12 @@ async fn run(arguments: Arguments) -> Result<()> {
         );
     })
     .await;
+    for failed in &taken.failed {
+        let failed = format!("bench: not measured: {failed:#}\n");
+        say(&mut std::io::stderr(), &failed);
+    }
     stage.close().await?;
-    let figures = taken?;
+    let figures = taken.figures;
     figures::write_lines(&arguments.out, &figures)?;
     let form = if arguments.short {
         "short form: these figures say little"
@@ -107,6 +111,10 @@ async fn run(arguments: Arguments) -> Result<()> {
     let text = format!("{}\n{form}\n\n{table}", machine.line());
     fs_err::write(&arguments.table, &text)?;
     say(&mut std::io::stdout(), &text);
+    // The document is of everything or of nothing.
+    if let Some(failed) = taken.failed.into_iter().next() {
+        return Err(failed);
+    }
     if let (Some(path), Some(date), Some(commit)) =
         (arguments.document, arguments.date, arguments.commit)
     {

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
@@ -18,6 +19,10 @@ use tokio::net::TcpStream;
 
 /// What a workspace may use here: nothing that is measured is to meet a quota.
 const QUOTA: u64 = 1_000_000;
+
+/// For how long its gateway may not answer, and how often it is asked.
+const GATEWAY_PATIENCE: Duration = Duration::from_secs(60);
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// A server that answers, with code execution on.
 pub(crate) struct Server {
@@ -96,9 +101,21 @@ impl Server {
             .await?;
         let profile = text(&profiles["items"][0]["profile"]["id"])?;
         let one = format!("/api/v1/admin/profiles/{profile}");
+        // Its gateway is started beside it, and may not answer yet.
+        let patience = Instant::now() + GATEWAY_PATIENCE;
+        for what in ["test", "canary"] {
+            loop {
+                let check = client
+                    .ask("POST", &format!("{one}/{what}"), &json!({}))
+                    .await?;
+                if check["is_passed"] == true {
+                    break;
+                }
+                ensure!(Instant::now() < patience, "the {what} fails: {check}");
+                tokio::time::sleep_until((Instant::now() + GLANCE).into()).await;
+            }
+        }
         for (method, what) in [
-            ("POST", "test"),
-            ("POST", "canary"),
             ("PUT", "acknowledgements/shared_kernel"),
             ("POST", "activate"),
         ] {

@@ -2,7 +2,7 @@
 //! whether anything of them stays behind.
 
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use futures_util::future::try_join_all;
@@ -19,6 +19,10 @@ use crate::statistics::Samples;
 
 /// How many are kept ready, where some are.
 const POOL: u32 = 8;
+
+/// For how long what was told to end may still be there, and how often it is looked.
+const REMOVAL_PATIENCE: Duration = Duration::from_secs(10);
+const GLANCE: Duration = Duration::from_millis(100);
 
 pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figure>> {
     let runs = repeats.of(12, 1000);
@@ -37,7 +41,7 @@ pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figur
     figures.extend(pooled.figures("agent_pool_2_at_a_time_", runs));
     stage.keep_ready(0).await?;
 
-    let left = left_behind(&host)?;
+    let left = left_behind(&host).await?;
     let grown = kernel_memory_mib() - memory;
     figures.extend(through_gateway(stage, repeats).await?);
     let fresh = repeats.of(4, 60);
@@ -95,15 +99,21 @@ async fn through_gateway(stage: &Stage, repeats: Repeats) -> Result<Vec<Figure>>
     });
     figures.extend(pooled.await?);
     // Of the sandboxes and of two gateways that have ended.
-    let left = left_behind(&host)?;
+    let left = left_behind(&host).await?;
     let left = Figure::new("G5", "gateway_left_behind_count", left as f64, 3 * runs);
     figures.push(left.at_most(0.0));
     Ok(figures)
 }
 
-/// How much of the machine is otherwise than it was; what it is, is said.
-fn left_behind(host: &HostSnapshot) -> Result<usize> {
-    let left = host.changes_until(&HostSnapshot::take(&[])?);
+/// How much of the machine is otherwise than it was; what it is, is said. What was kept ready is
+/// taken away after it was told that it is not wanted any more: that is waited for.
+async fn left_behind(host: &HostSnapshot) -> Result<usize> {
+    let patience = Instant::now() + REMOVAL_PATIENCE;
+    let mut left = host.changes_until(&HostSnapshot::take(&[])?);
+    while !left.is_empty() && Instant::now() < patience {
+        tokio::time::sleep_until((Instant::now() + GLANCE).into()).await;
+        left = host.changes_until(&HostSnapshot::take(&[])?);
+    }
     for one in &left {
         crate::say(
             &mut std::io::stderr(),

@@ -63,6 +63,27 @@ pub(crate) enum Command {
     Version,
 }
 
+impl Command {
+    /// Its name on the command line.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Run(_) => "run",
+            Self::Serve(_) => "serve",
+            Self::Worker(_) => "worker",
+            Self::Migrate(_) => "migrate",
+            Self::Backup(_) => "backup",
+            Self::Restore(_) => "restore",
+            Self::Admin(_) => "admin",
+            Self::Setup(_) => "setup",
+            Self::Doctor(_) => "doctor",
+            Self::Gateway(_) => "gateway",
+            Self::Key(_) => "key",
+            Self::Credential(_) => "credential",
+            Self::Version => "version",
+        }
+    }
+}
+
 const RUN_USAGE: &str = "\
 glovebox run [OPTIONS] SCRIPT [FILES]... [-- ARGS]...
        glovebox run [OPTIONS] NOTEBOOK.ipynb [FILES]...

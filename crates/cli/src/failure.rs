@@ -1,5 +1,6 @@
 //! Why the command could not do its work, by who has to act, and the words for it.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,8 +18,13 @@ pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The command line asks for what cannot be: the person has to write it otherwise.
-    #[error("{0}")]
-    Usage(String),
+    #[error("{problem}")]
+    Usage {
+        /// What cannot be.
+        problem: String,
+        /// The command whose help says what can.
+        command: &'static str,
+    },
     /// A file that the person named is no good: the person has to look at it.
     #[error("{problem}")]
     Input {
@@ -57,6 +63,25 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// A command line that asks for what cannot be.
+    pub(crate) fn usage(problem: impl Into<String>) -> Self {
+        Self::Usage {
+            problem: problem.into(),
+            command: "run",
+        }
+    }
+
+    /// The same, told of a command other than `run`.
+    pub(crate) fn of(self, name: &'static str) -> Self {
+        match self {
+            Self::Usage { problem, .. } => Self::Usage {
+                problem,
+                command: name,
+            },
+            other => other,
+        }
+    }
+
     /// A file that cannot be used, with the system's reason.
     pub(crate) fn input(problem: impl Into<String>, cause: impl Into<Cause>) -> Self {
         Self::Input {
@@ -88,17 +113,19 @@ impl Failure {
     /// The exit status of a command that ends with this.
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
-            Self::Usage(_) => 2,
+            Self::Usage { .. } => 2,
             Self::Input { .. } | Self::Machine { .. } => 125,
             Self::Stopped { signal, .. } => u8::try_from(128 + signal).unwrap_or(125),
             Self::OutputGone => 141,
         }
     }
 
-    fn fix(&self) -> Option<&str> {
+    fn fix(&self) -> Option<Cow<'_, str>> {
         match self {
-            Self::Input { fix, .. } | Self::Machine { fix, .. } => fix.as_deref(),
-            Self::Usage(_) => Some("`glovebox run --help` says what can be asked for"),
+            Self::Input { fix, .. } | Self::Machine { fix, .. } => fix.as_deref().map(Into::into),
+            Self::Usage { command, .. } => {
+                Some(format!("`glovebox {command} --help` says what can be asked for").into())
+            }
             Self::Stopped { .. } | Self::OutputGone => None,
         }
     }
@@ -136,7 +163,7 @@ impl Failure {
     /// The form for programs.
     pub(crate) fn for_program(&self) -> ErrorBody {
         let code = match self {
-            Self::Usage(_) | Self::Input { .. } => ErrorCode::Invalid,
+            Self::Usage { .. } | Self::Input { .. } => ErrorCode::Invalid,
             Self::Machine { code, .. } => *code,
             Self::Stopped { .. } | Self::OutputGone => ErrorCode::Internal,
         };

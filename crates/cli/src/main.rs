@@ -50,7 +50,10 @@ fn main() -> ExitCode {
     if let Command::Gateway(arguments) = &arguments.command
         && let Some(done) = commands::gateway::here(arguments)
     {
-        return done.map_or_else(|failure| said(&failure), |()| ExitCode::SUCCESS);
+        return done.map_or_else(
+            |failure| said(&failure.of("gateway")),
+            |()| ExitCode::SUCCESS,
+        );
     }
     let mut builder = match &arguments.command {
         Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
@@ -87,6 +90,7 @@ const fn makes_sandboxes(command: &Command) -> bool {
 }
 
 async fn perform(command: Command, environment: &Environment, scope: Result<(), Lack>) -> ExitCode {
+    let name = command.name();
     let done = match command {
         Command::Run(arguments) => {
             return ExitCode::from(commands::run::run(&arguments, environment, scope).await);
@@ -113,7 +117,7 @@ async fn perform(command: Command, environment: &Environment, scope: Result<(), 
         }
         Command::Gateway(arguments) => {
             let asked = commands::gateway::ask(&arguments).await;
-            return asked.unwrap_or_else(|failure| said(&failure));
+            return asked.unwrap_or_else(|failure| said(&failure.of(name)));
         }
         Command::Key(arguments) => commands::keys::key(&arguments),
         Command::Credential(arguments) => commands::keys::credential(&arguments),
@@ -121,7 +125,7 @@ async fn perform(command: Command, environment: &Environment, scope: Result<(), 
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => said(&failure),
+        Err(failure) => said(&failure.of(name)),
     }
 }
 

@@ -149,6 +149,8 @@ mod tests {
         # What everybody who serves from this machine has to know.
         listen = "127.0.0.1:9000"
         metrics_listen = "127.0.0.1:9464"
+        tls_cert = "/cert.pem"
+        tls_key = "/key.pem"
         public_url = "https://gb.example.com"
         trusted_proxies = ["10.0.0.1", "10.0.0.2"]
         insecure_http = true

@@ -47,7 +47,7 @@ fn no_gateway(known: &KnownArguments) -> Result<Option<Through>, Failure> {
         ("--installation", known.installation.is_some()),
     ];
     match given.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => Err(Failure::Usage(format!("{option} goes with --gateway"))),
+        Some((option, _)) => Err(Failure::usage(format!("{option} goes with --gateway"))),
         None => Ok(None),
     }
 }
@@ -55,7 +55,7 @@ fn no_gateway(known: &KnownArguments) -> Result<Option<Through>, Failure> {
 /// The client of the gateway at an address.
 pub(crate) fn client(url: &str, known: &KnownArguments) -> Result<GatewayClient, Failure> {
     let file = known.credential_file.as_ref();
-    let file = file.ok_or_else(|| Failure::Usage("--credential-file is missing".into()))?;
+    let file = file.ok_or_else(|| Failure::usage("--credential-file is missing"))?;
     let trust = match (known.pin, &known.ca_bundle) {
         (Some(pin), _) => Some(Trust::pinned(pin)),
         (None, Some(path)) => {
@@ -82,7 +82,7 @@ fn usage(error: &InvalidAddress) -> Failure {
         }
         InvalidAddress::Plain(_) => "; use https://, or --same-host if it is on this machine",
     };
-    Failure::Usage(format!("{error}{help}"))
+    Failure::usage(format!("{error}{help}"))
 }
 
 /// Ends a sandbox, and returns when nothing of it is left. One that was never made is gone.

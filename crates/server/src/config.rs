@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::tls::TlsFiles;
 use crate::worker::Queue;
 
 /// Everything that a server is told at its start.
@@ -16,7 +17,9 @@ pub struct Config {
     pub data: PathBuf,
     /// The address of the database.
     pub database: String,
-    /// The address that people use, where another program stands in front and does TLS.
+    /// The certificate that it speaks TLS with, and its key; plain HTTP where nobody says.
+    pub tls: Option<TlsFiles>,
+    /// The address that people use, where it is not the one at which it listens.
     pub public_url: Option<PublicUrl>,
     /// Network addresses whose word about the caller's address is taken.
     pub trusted_proxies: Vec<std::net::IpAddr>,
@@ -97,6 +100,9 @@ impl Config {
     /// # Errors
     /// When the server would speak plain HTTP beyond this machine without being told so.
     pub fn check(&self) -> Result<(), InvalidSetting> {
+        if self.tls.is_some() {
+            return Ok(());
+        }
         let is_local = self.listen.ip().is_loopback();
         if self.public_url.is_some() && self.trusted_proxies.is_empty() && !is_local {
             return Err(InvalidSetting {
@@ -114,23 +120,24 @@ impl Config {
                 "is {}, beyond this machine, where passwords would travel readable",
                 self.listen
             ),
-            fix: "put a program with TLS in front and set --public-url and --trusted-proxies, \
-                  or set --insecure-http where everybody on the network is trusted",
+            fix: "set --tls-cert and --tls-key, or put a program with TLS in front and set \
+                  --public-url and --trusted-proxies, or set --insecure-http where everybody on the network is trusted",
         })
     }
 
     /// Whether people reach it over TLS.
     #[must_use]
     pub const fn is_secure(&self) -> bool {
-        self.public_url.is_some()
+        self.public_url.is_some() || self.tls.is_some()
     }
 
     /// The address to show to people.
     #[must_use]
     pub fn address(&self) -> String {
-        match &self.public_url {
-            Some(url) => url.as_str().to_owned(),
-            None => format!("http://{}", self.listen),
+        match (&self.public_url, &self.tls) {
+            (Some(url), _) => url.as_str().to_owned(),
+            (None, Some(_)) => format!("https://{}", self.listen),
+            (None, None) => format!("http://{}", self.listen),
         }
     }
 }
@@ -143,6 +150,7 @@ mod tests {
         Config {
             listen: listen.parse().unwrap(),
             metrics_listen: None,
+            tls: None,
             data: "/data".into(),
             database: "sqlite:///data/glovebox.db".into(),
             public_url: None,
@@ -174,6 +182,20 @@ mod tests {
         assert!(behind.check().is_err());
         behind.trusted_proxies = vec!["10.0.0.2".parse().unwrap()];
         assert!(behind.check().is_ok());
+    }
+
+    #[test]
+    fn with_a_certificate_it_may_listen_anywhere() {
+        let mut config = config("0.0.0.0:8443");
+        config.tls = Some(TlsFiles {
+            certificate: "/cert.pem".into(),
+            key: "/key.pem".into(),
+        });
+        assert!(config.check().is_ok() && config.is_secure());
+        assert_eq!(config.address(), "https://0.0.0.0:8443");
+        config.public_url = Some(PublicUrl::parse("https://gb.example.com").unwrap());
+        assert!(config.check().is_ok());
+        assert_eq!(config.address(), "https://gb.example.com");
     }
 
     #[test]

@@ -13,8 +13,10 @@ mod metrics;
 pub mod program;
 pub mod reset;
 pub mod secrets;
+mod tls;
 mod worker;
 
 pub use auth::PasswordError;
 pub use config::{Config, GatewayProgram, InvalidSetting, PublicUrl};
+pub use tls::{TlsError, TlsFiles};
 pub use worker::{Queue, UnknownQueue};

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener, ListenerExt as _};
 use glovebox_client::{GatewayAddress, GatewayClient, GatewayIdentity};
 use glovebox_protocol::ids::InstallationId;
 use glovebox_protocol::sign::{Credential, SigningKey};
@@ -17,6 +19,7 @@ use crate::gateway::{Supervised, socket};
 use crate::secrets::{
     CREDENTIAL, SIGNING_KEY, master_key, new_credential, new_signing_key, secret,
 };
+use crate::tls::{TlsError, TlsListener};
 
 /// The name of the setting that holds the installation's id.
 const INSTALLATION: &str = "installation";
@@ -63,6 +66,9 @@ pub enum ProgramError {
         #[source]
         source: std::io::Error,
     },
+    /// It cannot speak TLS.
+    #[error("beginning to speak TLS")]
+    Tls(#[from] TlsError),
     /// It stopped answering.
     #[error("answering requests")]
     Serve(#[source] std::io::Error),
@@ -71,9 +77,15 @@ pub enum ProgramError {
 /// A server that listens and has not answered yet.
 pub struct Server {
     app: App,
-    listener: TcpListener,
+    listener: Door,
     metrics: Option<TcpListener>,
     supervised: Supervised,
+}
+
+/// Where callers come in.
+enum Door {
+    Plain(TcpListener),
+    Tls(Box<TlsListener>),
 }
 
 /// Opens the database, in the version that this program wants. SQLite is brought there; a server
@@ -243,6 +255,39 @@ async fn listen(at: &mut SocketAddr) -> Result<TcpListener, ProgramError> {
     Ok(listener)
 }
 
+/// Answers requests until `stop` is done, and those under way for a while longer.
+async fn answer<L>(
+    listener: L,
+    routes: axum::Router,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), ProgramError>
+where
+    L: Listener,
+    L::Addr: std::fmt::Debug,
+    SocketAddr: for<'a> Connected<IncomingStream<'a, L>>,
+{
+    let service = routes.into_make_service_with_connect_info::<SocketAddr>();
+    let (told, stopped) = tokio::sync::oneshot::channel::<()>();
+    let serving = axum::serve(listener, service).with_graceful_shutdown(async move {
+        stop.await;
+        // Nobody has to wait for it.
+        let _ = told.send(());
+    });
+    let deadline = async {
+        // Where it was never told, serving itself has failed.
+        if stopped.await.is_ok() {
+            tokio::time::sleep_until(tokio::time::Instant::now() + GRACE).await;
+        } else {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        served = serving.into_future() => served.map_err(ProgramError::Serve),
+        // Streams of events have no end of their own.
+        () = deadline => Ok(()),
+    }
+}
+
 impl Server {
     /// Puts a server together and listens.
     ///
@@ -251,6 +296,10 @@ impl Server {
     pub async fn open(mut config: Config) -> Result<Self, ProgramError> {
         config.check()?;
         let listener = listen(&mut config.listen).await?;
+        let listener = match &config.tls {
+            None => Door::Plain(listener),
+            Some(files) => Door::Tls(Box::new(TlsListener::new(listener, files.clone())?)),
+        };
         let metrics = match &mut config.metrics_listen {
             Some(at) => Some(listen(at).await?),
             None => None,
@@ -288,25 +337,15 @@ impl Server {
             tokio::spawn(async move { axum::serve(listener, routes).await })
         });
         let routes = crate::http::router(self.app.clone());
-        let service = routes.into_make_service_with_connect_info::<SocketAddr>();
-        let (told, stopped) = tokio::sync::oneshot::channel::<()>();
-        let serving = axum::serve(self.listener, service).with_graceful_shutdown(async move {
-            stop.await;
-            // Nobody has to wait for it.
-            let _ = told.send(());
-        });
-        let deadline = async {
-            // Where it was never told, serving itself has failed.
-            if stopped.await.is_ok() {
-                tokio::time::sleep_until(tokio::time::Instant::now() + GRACE).await;
-            } else {
-                std::future::pending::<()>().await;
+        let served = match self.listener {
+            // Events are small and each of them is news. Where it cannot be set they come later.
+            Door::Plain(listener) => {
+                let listener = listener.tap_io(|stream| {
+                    let _ = stream.set_nodelay(true);
+                });
+                answer(listener, routes, stop).await
             }
-        };
-        let served = tokio::select! {
-            served = serving.into_future() => served.map_err(ProgramError::Serve),
-            // Streams of events have no end of their own.
-            () = deadline => Ok(()),
+            Door::Tls(listener) => answer(listener.tap_io(|_| {}), routes, stop).await,
         };
         worker.abort();
         marking.abort();

@@ -22,7 +22,17 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "ADDRESS", env = "GLOVEBOX_METRICS_LISTEN")]
     pub(crate) metrics_listen: Option<SocketAddr>,
 
-    /// The address that people use, where a program with TLS stands in front
+    /// A certificate to speak TLS with, and those that it is signed by (PEM); read again when it
+    /// changes
+    #[arg(long, value_name = "FILE", env = "GLOVEBOX_TLS_CERT")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", env = "GLOVEBOX_TLS_KEY")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// The address that people use, where it is another than the one listened at, or a program
+    /// with TLS stands in front
     #[arg(long, value_name = "URL", env = "GLOVEBOX_PUBLIC_URL")]
     pub(crate) public_url: Option<String>,
 

@@ -145,7 +145,7 @@ fn not_reset(error: ResetError) -> Failure {
 fn parse(scope: &str) -> Result<KeyScope, Failure> {
     scope.parse().map_err(|_| {
         let all: Vec<_> = KeyScope::ALL.iter().map(|scope| scope.as_str()).collect();
-        Failure::Usage(format!(
+        Failure::usage(format!(
             "`{scope}` is no scope; there are {}",
             all.join(", ")
         ))

@@ -63,9 +63,9 @@ async fn fingerprint_of(url: &str) -> Result<ExitCode, Failure> {
     // Nobody is trusted here: what is printed is to be compared by a person.
     let anybody = Trust::pinned(Fingerprint::of(b""));
     let address = GatewayAddress::parse(url, Some(anybody), false);
-    let address = address.map_err(|error| Failure::Usage(error.to_string()))?;
+    let address = address.map_err(|error| Failure::usage(error.to_string()))?;
     let GatewayAddress::Https { host, port, .. } = &address else {
-        return Err(Failure::Usage(format!("{address} shows no certificate")));
+        return Err(Failure::usage(format!("{address} shows no certificate")));
     };
     let shown = present_certificate(host, *port).await.map_err(|error| {
         Failure::machine(format!("asking {address} for its certificate"), error)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use glovebox_protocol::error::ErrorCode;
 use glovebox_server::program::{ProgramError, Server, open_store};
-use glovebox_server::{Config, GatewayProgram, PublicUrl, Queue};
+use glovebox_server::{Config, GatewayProgram, PublicUrl, Queue, TlsFiles};
 use glovebox_store::StoreError;
 use tracing_subscriber::EnvFilter;
 
@@ -26,6 +26,7 @@ pub(crate) async fn serve(
     let config = Config {
         listen: arguments.listen,
         metrics_listen: arguments.metrics_listen,
+        tls: tls(arguments)?,
         public_url: public_url.transpose().map_err(|error| usage(&error))?,
         trusted_proxies: arguments.trusted_proxies.clone(),
         insecure_http: arguments.insecure_http,
@@ -45,6 +46,23 @@ pub(crate) async fn serve(
     server.run(stop).await.map_err(from_program)
 }
 
+/// The certificate and its key: both or none, each wherever it was said.
+fn tls(arguments: &ServeArguments) -> Result<Option<TlsFiles>, Failure> {
+    match (&arguments.tls_cert, &arguments.tls_key) {
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
+            certificate: certificate.clone(),
+            key: key.clone(),
+        })),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(Failure::usage(
+            "--tls-cert is set without --tls-key; name the private key of the certificate too",
+        )),
+        (None, Some(_)) => Err(Failure::usage(
+            "--tls-key is set without --tls-cert; name the certificate of the key too",
+        )),
+    }
+}
+
 /// Works on queues until a signal ends it.
 pub(crate) async fn work(
     arguments: &WorkerArguments,
@@ -53,8 +71,8 @@ pub(crate) async fn work(
     log(&arguments.work.log)?;
     let queues = queues(&arguments.work.queues)?;
     if queues.is_empty() {
-        return Err(Failure::Usage(
-            "a worker without a queue has nothing to do; name one with --queues".into(),
+        return Err(Failure::usage(
+            "a worker without a queue has nothing to do; name one with --queues",
         ));
     }
     let config = Config {
@@ -78,7 +96,7 @@ fn queues(names: &[String]) -> Result<Vec<Queue>, Failure> {
     }
     let read = |name: &String| {
         name.parse()
-            .map_err(|error| Failure::Usage(format!("--queues: {error}")))
+            .map_err(|error| Failure::usage(format!("--queues: {error}")))
     };
     names.iter().map(read).collect()
 }
@@ -129,6 +147,7 @@ pub(crate) fn config(
         listen: ([127, 0, 0, 1], 0).into(),
         metrics_listen: None,
         database: place.database.clone().unwrap_or_else(in_data),
+        tls: None,
         public_url: None,
         trusted_proxies: Vec::new(),
         insecure_http: false,
@@ -152,7 +171,7 @@ fn gateway_program() -> Result<PathBuf, Failure> {
 
 fn log(filter: &str) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(filter)
-        .map_err(|error| Failure::Usage(format!("--log `{filter}`: {error}")))?;
+        .map_err(|error| Failure::usage(format!("--log `{filter}`: {error}")))?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr);
@@ -165,7 +184,7 @@ fn log(filter: &str) -> Result<(), Failure> {
 }
 
 fn usage(error: &glovebox_server::InvalidSetting) -> Failure {
-    Failure::Usage(error.to_string())
+    Failure::usage(error.to_string())
 }
 
 /// A server's failure as the command tells it.
@@ -180,6 +199,10 @@ pub(crate) fn failed(doing: &str, error: ProgramError) -> Failure {
         ProgramError::Store(StoreError::MasterKey { .. } | StoreError::Sealed { .. }) => Some(
             "put the master key that belongs to this database there; where it is lost, run \
              `glovebox admin reset-secrets`",
+        ),
+        ProgramError::Tls(_) => Some(
+            "name a certificate with --tls-cert and the private key that belongs to it with \
+             --tls-key, both in PEM",
         ),
         ProgramError::NoDatabase { .. } => {
             Some("name a server's data with --data, --server-data or --database")

@@ -54,7 +54,7 @@ pub(crate) fn plan(arguments: &RunArguments) -> Result<(Program, Inputs), Failur
         None => match named.next() {
             Some(dash) if dash == "-" => process(&["-".into()], &arguments.args, "the script"),
             Some(path) => from_file(Path::new(path), arguments, &mut inputs)?,
-            None => return Err(Failure::Usage("there is nothing to run".into())),
+            None => return Err(Failure::usage("there is nothing to run")),
         },
     };
     for path in named {
@@ -78,9 +78,7 @@ fn from_file(
     }
     if is_notebook(path) {
         if !arguments.args.is_empty() {
-            return Err(Failure::Usage(
-                "a notebook takes no arguments after `--`".into(),
-            ));
+            return Err(Failure::usage("a notebook takes no arguments after `--`"));
         }
         let notebook = Box::new(Notebook::open(path)?);
         return Ok(Program::Notebook {

@@ -107,7 +107,7 @@ fn out_of_range(error: &InvalidSpec) -> Failure {
         "workspace_bytes" | "file_size_bytes" => "--disk",
         field => field,
     };
-    Failure::Usage(format!("{option} must be {}", error.must))
+    Failure::usage(format!("{option} must be {}", error.must))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::extract::{ConnectInfo, MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
+use glovebox_protocol::file::escape_for_display;
 use http::header::{
     CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE,
 };
@@ -35,6 +36,9 @@ pub(crate) struct Origin {
     pub(crate) address: IpAddr,
 }
 
+/// How much is read of what the web framework says of a request.
+const MAX_REFUSAL: usize = 4096;
+
 /// Wraps every route.
 pub(crate) async fn every_request(
     State(app): State<App>,
@@ -57,7 +61,7 @@ pub(crate) async fn every_request(
         Some(error) => error.into_response(),
         None => next.run(request).await,
     };
-    let mut response = finish(response, &origin.request_id);
+    let mut response = finish(response, &origin.request_id).await;
     guard(&app, &path, &mut response);
     let took = begun.elapsed();
     let route = route.as_ref().map(MatchedPath::as_str);
@@ -124,11 +128,15 @@ fn from_another_site(method: &Method, headers: &HeaderMap) -> Option<ApiError> {
 }
 
 /// Gives an error its body, and every answer the request's id.
-fn finish(mut response: Response, request_id: &str) -> Response {
+async fn finish(mut response: Response, request_id: &str) -> Response {
     let status = response.status();
     let error = response.extensions_mut().remove::<ApiError>();
     let is_ours = error.is_some();
-    if let Some(error) = error.or_else(|| plain(status)) {
+    let error = match error {
+        Some(error) => Some(error),
+        None => plain(status, &mut response).await,
+    };
+    if let Some(error) = error {
         let body = ErrorBody {
             code: error.code.to_owned(),
             message: error.message,
@@ -152,12 +160,18 @@ fn finish(mut response: Response, request_id: &str) -> Response {
 }
 
 /// What the web framework refuses by itself, in our words.
-fn plain(status: StatusCode) -> Option<ApiError> {
+async fn plain(status: StatusCode, response: &mut Response) -> Option<ApiError> {
     let error = match status {
-        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => ApiError::invalid(
-            "the request is not of the form that this call takes",
-            "compare it with the reference at /api/v1/docs",
-        ),
+        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => {
+            let said = std::mem::take(response.body_mut());
+            let said = axum::body::to_bytes(said, MAX_REFUSAL).await;
+            let said = said.map(|said| String::from_utf8_lossy(&said).into_owned());
+            let what = said.as_deref().map_or(None, fault).unwrap_or_default();
+            ApiError::invalid(
+                format!("the request is not of the form that this call takes{what}"),
+                "compare it with the reference at /api/v1/docs",
+            )
+        }
         StatusCode::PAYLOAD_TOO_LARGE => {
             ApiError::too_large("the request is larger than this call takes", "send less")
         }
@@ -172,6 +186,30 @@ fn plain(status: StatusCode) -> Option<ApiError> {
         _ => return None,
     };
     Some(error)
+}
+
+/// Which part of a request the web framework's refusal is about. Names of fields only: values may
+/// be secrets.
+fn fault(said: &str) -> Option<String> {
+    let (_, what) = said
+        .split_once("target type: ")
+        .or_else(|| said.split_once("query string: "))?;
+    for (words, meaning) in [
+        ("unknown field `", "it knows no field"),
+        ("missing field `", "it lacks the field"),
+    ] {
+        if let Some((_, name)) = what.split_once(words) {
+            let name = name.split('`').next()?;
+            return Some(format!(
+                "; {meaning} `{}`",
+                escape_for_display(name.as_bytes())
+            ));
+        }
+    }
+    let (path, _) = what.split_once(": ")?;
+    let is_path = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
+    (!path.is_empty() && path != "." && path.chars().all(is_path))
+        .then(|| format!("; look at `{path}`"))
 }
 
 fn guard(app: &App, path: &str, response: &mut Response<Body>) {
@@ -233,6 +271,30 @@ mod tests {
             )
         });
         from_another_site(&Method::POST, &headers.collect()).is_some()
+    }
+
+    #[test]
+    fn a_refusal_names_the_field_and_never_its_value() {
+        let said = |what: &str| {
+            let prefix = "Failed to deserialize the JSON body into the target type: ";
+            fault(&format!("{prefix}{what} at line 1 column 9"))
+        };
+        let secret = "invalid type: string \"hunter2\", expected u32";
+        assert_eq!(
+            said(&format!("quotas.max_concurrent: {secret}")).as_deref(),
+            Some("; look at `quotas.max_concurrent`")
+        );
+        assert_eq!(said(&format!("hun ter2: {secret}")), None);
+        assert_eq!(said(secret), None);
+        assert_eq!(
+            said("missing field `name`").as_deref(),
+            Some("; it lacks the field `name`")
+        );
+        assert_eq!(
+            said("unknown field `\u{1b}x`, expected `name`").as_deref(),
+            Some("; it knows no field `\\u{1b}x`")
+        );
+        assert_eq!(fault("something else"), None);
     }
 
     #[test]

@@ -81,3 +81,22 @@ async fn a_page_of_a_size_that_none_has_is_refused() {
     }
     assert!(tried > 4, "{tried}");
 }
+
+#[tokio::test]
+async fn a_refused_body_is_told_by_the_name_of_its_field() {
+    let stage = Stage::start().await;
+    let (_, admin) = stage.user("system", true).await;
+    let said = async |body: Value| {
+        let answer = stage
+            .call(&admin, "POST", "/api/v1/admin/workspaces", &body)
+            .await;
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        answer.json()["message"].as_str().unwrap().to_owned()
+    };
+    let unknown = said(json!({ "name": "A", "colour": "red" })).await;
+    assert!(unknown.ends_with("it knows no field `colour`"), "{unknown}");
+    let missing = said(json!({})).await;
+    assert!(missing.ends_with("it lacks the field `name`"), "{missing}");
+    let wrong = said(json!({ "name": 7 })).await;
+    assert!(wrong.ends_with("look at `name`"), "{wrong}");
+}

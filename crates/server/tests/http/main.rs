@@ -20,5 +20,6 @@ mod reset;
 mod roles;
 mod secrets;
 mod stage;
+mod tls;
 mod visitor;
 mod wire;

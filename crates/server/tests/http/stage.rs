@@ -44,6 +44,7 @@ pub(crate) fn config(folder: &Path) -> Config {
     Config {
         listen: ([127, 0, 0, 1], 0).into(),
         metrics_listen: None,
+        tls: None,
         data: folder.into(),
         database: crate::database::address(folder),
         public_url: None,
