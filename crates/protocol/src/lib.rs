@@ -25,6 +25,7 @@ pub mod process;
 pub mod record;
 pub mod sign;
 pub mod strict;
+pub mod thread;
 
 /// The number of the protocol that this build speaks.
 ///

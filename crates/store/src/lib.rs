@@ -39,7 +39,7 @@ pub use error::StoreError;
 pub use execution::{Execution, ExecutionState, NewExecution, Placed};
 pub use lease::{EndedWhy, Lease, LeaseNames, LeaseState, Meters, NewLease, QuotaReached};
 pub use member::{Member, Role};
-pub use objects::{Objects, Upload};
+pub use objects::{ObjectKey, Objects, Upload};
 pub use profile::{
     Acknowledgement, CheckKind, CheckRecord, Profile, ProfileSettings, ProfileState,
 };

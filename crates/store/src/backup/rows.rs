@@ -10,7 +10,7 @@ use crate::database::{Backend, Columns as _, statement};
 use crate::error::StoreError;
 
 /// The tables of a backup, each after those that its rows refer to.
-const KEPT: [&str; 17] = [
+const KEPT: [&str; 23] = [
     "settings",
     "secrets",
     "users",
@@ -21,6 +21,12 @@ const KEPT: [&str; 17] = [
     "workspaces",
     "memberships",
     "api_keys",
+    "models",
+    "threads",
+    "messages",
+    "thread_events",
+    "attachments",
+    "knowledge_files",
     "leases",
     "executions",
     "events",
@@ -31,8 +37,9 @@ const KEPT: [&str; 17] = [
 ];
 
 /// Tables whose rows are of a moment. A session that was ended since would live again, and with
-/// it whoever had stolen it; failed attempts to sign in are long over.
-const PASSING: [&str; 2] = ["sessions", "sign_in_attempts"];
+/// it whoever had stolen it; failed attempts to sign in are long over; previews are made anew from
+/// their files.
+const PASSING: [&str; 4] = ["sessions", "sign_in_attempts", "preview_parts", "previews"];
 
 /// What a column holds: both databases have no more than these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
