@@ -284,10 +284,7 @@ impl Transaction {
     }
 
     /// The names of all files of a thread: what was sent, and what code has saved.
-    async fn names_of_thread(
-        &mut self,
-        thread: ThreadId,
-    ) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+    async fn names_of_thread(&mut self, thread: ThreadId) -> Result<BTreeSet<Vec<u8>>, StoreError> {
         let sent = sqlx::query("SELECT name FROM attachments WHERE thread_id = $1")
             .bind(thread.to_string())
             .fetch_all(&mut *self.inner)

@@ -185,11 +185,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn messages(
-        &self,
-        thread: ThreadId,
-        limit: u32,
-    ) -> Result<Vec<Message>, StoreError> {
+    pub async fn messages(&self, thread: ThreadId, limit: u32) -> Result<Vec<Message>, StoreError> {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM {FROM} WHERE messages.thread_id = $1 \
              ORDER BY messages.id DESC LIMIT $2"

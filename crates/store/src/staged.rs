@@ -23,11 +23,12 @@ impl Store {
     /// # Errors
     /// When the database does not answer.
     pub async fn staged(&self, lease: SandboxId) -> Result<Vec<Staged>, StoreError> {
-        let rows = sqlx::query("SELECT source_id, name, bytes FROM staged_files WHERE lease_id = $1")
-            .bind(lease.to_string())
-            .fetch_all(&self.pool)
-            .await
-            .map_err(statement("listing what was put into a sandbox"))?;
+        let rows =
+            sqlx::query("SELECT source_id, name, bytes FROM staged_files WHERE lease_id = $1")
+                .bind(lease.to_string())
+                .fetch_all(&self.pool)
+                .await
+                .map_err(statement("listing what was put into a sandbox"))?;
         rows.iter()
             .map(|row| {
                 Ok(Staged {

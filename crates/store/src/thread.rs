@@ -208,13 +208,12 @@ impl Store {
         &self,
         id: ThreadId,
     ) -> Result<Option<WorkspaceId>, StoreError> {
-        let row = sqlx::query(
-            "SELECT workspace_id FROM threads WHERE id = $1 AND deleted_at IS NULL",
-        )
-        .bind(id.to_string())
-        .fetch_optional(&self.pool)
-        .await
-        .map_err(statement("looking for a thread"))?;
+        let row =
+            sqlx::query("SELECT workspace_id FROM threads WHERE id = $1 AND deleted_at IS NULL")
+                .bind(id.to_string())
+                .fetch_optional(&self.pool)
+                .await
+                .map_err(statement("looking for a thread"))?;
         row.map(|row| row.word("workspace_id")).transpose()
     }
 

@@ -107,6 +107,9 @@ mod tests {
     fn a_second_file_of_a_name_gets_a_number() {
         let name = UploadedName::of("report.xlsx");
         assert_eq!(name.numbered(2).as_str(), "report (2).xlsx");
-        assert_eq!(UploadedName::of("README").numbered(3).as_str(), "README (3)");
+        assert_eq!(
+            UploadedName::of("README").numbered(3).as_str(),
+            "README (3)"
+        );
     }
 }

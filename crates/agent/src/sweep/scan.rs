@@ -2,8 +2,8 @@
 
 use std::os::fd::OwnedFd;
 
-use glovebox_protocol::content::{Check, FileType};
 use glovebox_protocol::artifact::LeftOutReason;
+use glovebox_protocol::content::{Check, FileType};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::sign::BodyDigest;
 use ring::digest::{Context, SHA256};

@@ -35,7 +35,13 @@ impl App {
         reply: Message,
     ) {
         let driven = self.live().drive(reply.id);
-        let turn = Turn::new(self.clone(), access, thread, (question, reply), driven.stop());
+        let turn = Turn::new(
+            self.clone(),
+            access,
+            thread,
+            (question, reply),
+            driven.stop(),
+        );
         tokio::spawn(drive(self.clone(), Arc::new(turn), driven));
     }
 }

@@ -15,11 +15,7 @@ use crate::failure::chain;
 const LATER: &str = "try again in a moment; a system admin sees the reason at Admin → System → \
                      Sandbox. Chat goes on without code meanwhile";
 
-pub(super) fn refused(
-    code: &str,
-    message: impl Into<String>,
-    fix: impl Into<String>,
-) -> TurnError {
+pub(super) fn refused(code: &str, message: impl Into<String>, fix: impl Into<String>) -> TurnError {
     TurnError::Refused(ReplyFailure::new(code, message, fix))
 }
 
@@ -115,7 +111,10 @@ pub(super) fn of_body(body: &ErrorBody) -> ReplyFailure {
     let fix = |usual: &str| body.fix.clone().unwrap_or_else(|| usual.into());
     let (code, fix) = match body.code {
         ErrorCode::SandboxGone | ErrorCode::NotFound => return gone(&body.message),
-        ErrorCode::DiskFull => ("disk_full", fix("delete files of the sandbox that are not needed")),
+        ErrorCode::DiskFull => (
+            "disk_full",
+            fix("delete files of the sandbox that are not needed"),
+        ),
         ErrorCode::InputLimit => ("input_limit", fix("send smaller files")),
         ErrorCode::Exhausted => (
             "exhausted",

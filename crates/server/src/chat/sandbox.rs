@@ -41,11 +41,7 @@ pub(super) async fn ready(
     }
 }
 
-async fn find_or_make(
-    turn: &Turn,
-    access: &Access,
-    step: Option<u32>,
-) -> Result<Ready, TurnError> {
+async fn find_or_make(turn: &Turn, access: &Access, step: Option<u32>) -> Result<Ready, TurnError> {
     if let Some(lease) = present(turn).await? {
         match turn.app.use_lease(access, lease).await {
             Ok((lease, grant)) => {
@@ -184,11 +180,7 @@ async fn refused(turn: &Turn, access: &Access, error: SandboxError) -> TurnError
     }
 }
 
-async fn with_offer(
-    turn: &Turn,
-    access: &Access,
-    mut denial: Denial,
-) -> Result<Denial, TurnError> {
+async fn with_offer(turn: &Turn, access: &Access, mut denial: Denial) -> Result<Denial, TurnError> {
     let store = turn.app.store();
     let mut idle = Vec::new();
     for lease in store.leases_of(access, None, MOST_OFFERED).await? {

@@ -280,7 +280,10 @@ pub(super) async fn open_knowledge_file(turn: &Turn, name: &str) -> Result<Threa
     let may_read = access.has_scope(KeyScope::KnowledgeRead);
     let found = store.knowledge_file_named(&access, name).await?;
     let Some(found) = found.filter(|_| may_read) else {
-        let shown: String = escape_for_display(name.as_bytes()).chars().take(100).collect();
+        let shown: String = escape_for_display(name.as_bytes())
+            .chars()
+            .take(100)
+            .collect();
         return Err(refused(
             "no_such_file",
             format!("there is no file `{shown}` in the knowledge base of this workspace"),
@@ -346,7 +349,10 @@ mod tests {
     fn a_list_of_names_stays_short() {
         let names: Vec<String> = (1..=7).map(|n| format!("{n}.csv")).collect();
         assert_eq!(listed(&names[..1]), "1.csv");
-        assert_eq!(listed(&names), "1.csv, 2.csv, 3.csv, 4.csv, 5.csv and 2 more");
+        assert_eq!(
+            listed(&names),
+            "1.csv, 2.csv, 3.csv, 4.csv, 5.csv and 2 more"
+        );
     }
 
     #[test]

@@ -9,18 +9,17 @@ use sqlx::any::AnyRow;
 use crate::database::Columns as _;
 use crate::error::StoreError;
 use crate::objects::ObjectKey;
-use crate::words::words;
 
-words! {
-    /// What a file belongs to.
-    FileKind {
-        /// It left a sandbox.
-        Artifact = "artifact",
-        /// It was attached to a message, or is about to be.
-        Attachment = "attachment",
-        /// It is of a knowledge base.
-        KnowledgeFile = "knowledge_file",
-    }
+/// What a file belongs to.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FileKind {
+    /// It left a sandbox.
+    Artifact,
+    /// It was attached to a message, or is about to be.
+    Attachment,
+    /// It is of a knowledge base.
+    KnowledgeFile,
 }
 
 /// A file that a backup holds, or that it lacks.
@@ -109,10 +108,10 @@ impl fmt::Display for BackedUpFile {
 impl BackedUpFile {
     /// The file of a row that [`ALL`] gives.
     pub(super) fn of(row: &AnyRow) -> Result<Self, StoreError> {
-        Ok(match row.word("kind")? {
-            FileKind::Artifact => Self::Artifact(row.word("id")?),
-            FileKind::Attachment => Self::Attachment(row.word("id")?),
-            FileKind::KnowledgeFile => Self::KnowledgeFile(row.word("id")?),
+        Ok(match row.text("kind")?.as_str() {
+            "artifact" => Self::Artifact(row.word("id")?),
+            "attachment" => Self::Attachment(row.word("id")?),
+            _ => Self::KnowledgeFile(row.word("id")?),
         })
     }
 }
