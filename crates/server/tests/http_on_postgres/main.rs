@@ -8,6 +8,8 @@
 
 #[path = "../http/accounts.rs"]
 mod accounts;
+#[path = "../http/chat.rs"]
+mod chat;
 mod database;
 #[path = "../http/embedded.rs"]
 mod embedded;
