@@ -9,6 +9,7 @@
 
 mod accounts;
 mod chat;
+mod chat_rights;
 mod database;
 mod embedded;
 mod first_run;
@@ -21,5 +22,6 @@ mod reset;
 mod roles;
 mod secrets;
 mod stage;
+mod talk;
 mod visitor;
 mod wire;
