@@ -126,6 +126,30 @@ typed_id! {
     /// One refusal by the gate that the workspace is shown.
     DenialId
 }
+typed_id! {
+    /// One conversation in a workspace.
+    ThreadId
+}
+typed_id! {
+    /// One message of a thread: what a person sent, or a reply to it.
+    MessageId
+}
+typed_id! {
+    /// One file that a person attached to a message, or is about to.
+    AttachmentId
+}
+typed_id! {
+    /// One file of a workspace's knowledge base.
+    KnowledgeFileId
+}
+typed_id! {
+    /// What one file looks like, made once for a workspace.
+    PreviewId
+}
+typed_id! {
+    /// One model endpoint that chat may ask.
+    ModelId
+}
 
 /// Accepts exactly the form that `Display` writes, so that one object has one spelling in
 /// paths, logs and signatures.

@@ -9,6 +9,7 @@ pub mod artifact;
 pub mod capability;
 pub mod claim;
 pub mod class;
+pub mod content;
 pub mod environment;
 pub mod error;
 pub mod event;
@@ -25,6 +26,7 @@ pub mod process;
 pub mod record;
 pub mod sign;
 pub mod strict;
+pub mod thread;
 
 /// The number of the protocol that this build speaks.
 ///

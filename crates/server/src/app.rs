@@ -2,15 +2,22 @@
 //! knows of HTTP; `http/` extracts, calls one of these and answers.
 
 pub mod account;
+pub mod artifacts;
+pub mod attachments;
+pub mod chats;
 pub mod collect;
 pub mod executions;
 pub mod files;
 pub mod gate;
+pub mod knowledge;
+pub mod messages;
 mod profile_settings;
 pub mod profiles;
 pub mod running;
 pub mod sandboxes;
 pub mod setup;
+pub mod threads;
+mod uploads;
 pub mod users;
 pub mod workspaces;
 
@@ -22,6 +29,7 @@ use glovebox_protocol::sign::SigningKey;
 use glovebox_store::{MasterKey, Objects, Store};
 
 use crate::auth::Passwords;
+use crate::chat::live::Live;
 use crate::config::Config;
 use crate::metrics::Metrics;
 use gate::BreakGlass;
@@ -43,6 +51,7 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    live: Live,
     metrics: Metrics,
 }
 
@@ -79,6 +88,7 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
+                live: Live::default(),
                 metrics: Metrics::default(),
             }),
         }
@@ -130,6 +140,10 @@ impl App {
 
     pub(crate) fn running(&self) -> &Running {
         &self.inner.running
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.inner.live
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -12,11 +12,18 @@ struct Step {
     postgres: &'static str,
 }
 
-const STEPS: [Step; 1] = [Step {
-    both: include_str!("../migrations/0001-first.sql"),
-    sqlite: include_str!("../migrations/0001-sqlite.sql"),
-    postgres: include_str!("../migrations/0001-postgres.sql"),
-}];
+const STEPS: [Step; 2] = [
+    Step {
+        both: include_str!("../migrations/0001-first.sql"),
+        sqlite: include_str!("../migrations/0001-sqlite.sql"),
+        postgres: include_str!("../migrations/0001-postgres.sql"),
+    },
+    Step {
+        both: include_str!("../migrations/0002-chat.sql"),
+        sqlite: "",
+        postgres: "",
+    },
+];
 
 /// The version that this program wants.
 pub(crate) const WANTED: i64 = STEPS.len() as i64;

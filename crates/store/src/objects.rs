@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use glovebox_protocol::ids::ArtifactId;
+use glovebox_protocol::ids::{ArtifactId, AttachmentId, KnowledgeFileId, PreviewId};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt as _, WriteMultipart};
@@ -36,12 +36,54 @@ fn failed(doing: &'static str, name: &str) -> impl FnOnce(object_store::Error) -
     }
 }
 
-/// Artifacts lie in folders by the first letters of the random part of their ids, so that no
-/// folder grows without end.
-fn path(id: ArtifactId) -> ObjectPath {
-    let id = id.to_string();
-    let shard = &id[id.len() - 2..];
-    ObjectPath::from(format!("artifacts/{shard}/{id}"))
+/// Which file: what it belongs to decides under which name its bytes lie.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ObjectKey {
+    /// A version of a file that left a sandbox.
+    Artifact(ArtifactId),
+    /// A file that was attached to a message.
+    Attachment(AttachmentId),
+    /// A file of a knowledge base.
+    KnowledgeFile(KnowledgeFileId),
+    /// A part of a preview: a word of ours and a number, such as `page-3.png`.
+    PreviewPart(PreviewId, String),
+}
+
+impl From<ArtifactId> for ObjectKey {
+    fn from(id: ArtifactId) -> Self {
+        Self::Artifact(id)
+    }
+}
+
+impl From<AttachmentId> for ObjectKey {
+    fn from(id: AttachmentId) -> Self {
+        Self::Attachment(id)
+    }
+}
+
+impl From<KnowledgeFileId> for ObjectKey {
+    fn from(id: KnowledgeFileId) -> Self {
+        Self::KnowledgeFile(id)
+    }
+}
+
+impl ObjectKey {
+    /// Files lie in folders by the last letters of the random part of their ids, so that no
+    /// folder grows without end.
+    fn path(&self) -> ObjectPath {
+        let (folder, id, part) = match self {
+            Self::Artifact(id) => ("artifacts", id.to_string(), None),
+            Self::Attachment(id) => ("attachments", id.to_string(), None),
+            Self::KnowledgeFile(id) => ("knowledge", id.to_string(), None),
+            Self::PreviewPart(id, part) => ("previews", id.to_string(), Some(part)),
+        };
+        let shard = &id[id.len() - 2..];
+        let path = ObjectPath::from(format!("{folder}/{shard}/{id}"));
+        match part {
+            None => path,
+            Some(part) => path.join(part.as_str()),
+        }
+    }
 }
 
 impl Objects {
@@ -61,12 +103,12 @@ impl Objects {
         })
     }
 
-    /// Begins to write an artifact.
+    /// Begins to write a file.
     ///
     /// # Errors
     /// When the store does not take it.
-    pub async fn create(&self, id: ArtifactId) -> Result<Upload, StoreError> {
-        let path = path(id);
+    pub async fn create(&self, file: impl Into<ObjectKey>) -> Result<Upload, StoreError> {
+        let path = file.into().path();
         let upload = self
             .store
             .put_multipart(&path)
@@ -78,27 +120,27 @@ impl Objects {
         })
     }
 
-    /// Throws an artifact's bytes away.
+    /// Throws a file's bytes away.
     ///
     /// # Errors
     /// When the store does not do it.
-    pub async fn delete(&self, id: ArtifactId) -> Result<(), StoreError> {
-        let path = path(id);
+    pub async fn delete(&self, file: impl Into<ObjectKey>) -> Result<(), StoreError> {
+        let path = file.into().path();
         self.store
             .delete(&path)
             .await
             .map_err(failed("deleting", path.as_ref()))
     }
 
-    /// Reads an artifact from the beginning.
+    /// Reads a file from the beginning.
     ///
     /// # Errors
     /// When it is not there or cannot be read.
     pub async fn read(
         &self,
-        id: ArtifactId,
+        file: impl Into<ObjectKey>,
     ) -> Result<BoxStream<'static, Result<Bytes, StoreError>>, StoreError> {
-        let path = path(id);
+        let path = file.into().path();
         let found = self
             .store
             .get(&path)
@@ -111,13 +153,16 @@ impl Objects {
             .boxed())
     }
 
-    /// How many bytes an artifact has, and their SHA-256 in hexadecimal; nothing where it is not
+    /// How many bytes a file has, and their SHA-256 in hexadecimal; nothing where it is not
     /// there.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub async fn digest(&self, id: ArtifactId) -> Result<Option<(u64, String)>, StoreError> {
-        let mut parts = match self.read(id).await {
+    pub async fn digest(
+        &self,
+        file: impl Into<ObjectKey>,
+    ) -> Result<Option<(u64, String)>, StoreError> {
+        let mut parts = match self.read(file).await {
             Ok(parts) => parts,
             Err(StoreError::Object {
                 source: object_store::Error::NotFound { .. },

@@ -8,6 +8,8 @@
 )]
 
 mod accounts;
+mod chat;
+mod chat_rights;
 mod database;
 mod embedded;
 mod first_run;
@@ -20,6 +22,7 @@ mod reset;
 mod roles;
 mod secrets;
 mod stage;
+mod talk;
 mod tls;
 mod visitor;
 mod wire;

@@ -14,3 +14,4 @@ mod rows;
 mod runs;
 mod support;
 mod system;
+mod threads;
