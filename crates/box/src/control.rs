@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use glovebox_protocol::agent_config::{AgentIds, Start};
+use glovebox_protocol::gateway::HARD_LIMIT_REACHED;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_protocol::sign::{Epoch, PublicKey};
@@ -330,7 +331,7 @@ impl std::fmt::Display for BoxEnd {
                 "its agent was ended by {}",
                 glovebox_protocol::event::signal_name(*signal)
             ),
-            Self::DeadlineReached => f.write_str("it reached its hard time limit"),
+            Self::DeadlineReached => f.write_str(HARD_LIMIT_REACHED),
         }
     }
 }

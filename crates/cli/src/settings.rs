@@ -156,6 +156,8 @@ mod tests {
         insecure_http = true
         sandbox_enabled = false
         sandbox_gui_config = false
+        max_sandboxes = 100
+        max_memory = "8G"
         accept_weaker = "cgroups"
         queues = ["sandbox"]
         log = "debug"
@@ -169,7 +171,7 @@ mod tests {
         let arguments = serve(ALL, &[]);
         assert_eq!(arguments.listen.port(), 9000);
         assert_eq!(arguments.trusted_proxies.len(), 2);
-        assert!(arguments.insecure_http && !arguments.sandbox_enabled);
+        assert!(arguments.insecure_http && !arguments.work.sandbox_enabled);
         assert_eq!(arguments.work.log, "debug");
         assert_eq!(arguments.place.data.as_deref(), Some(Path::new("/data")));
         let said = ALL.lines().filter(|line| line.contains('=')).count();

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use glovebox_protocol::gateway::HARD_LIMIT_REACHED;
 use glovebox_protocol::ids::SandboxId;
 use glovebox_runtime::{Sandbox, SandboxState};
 use serde_json::json;
@@ -125,7 +126,7 @@ async fn end_overdue(shared: &Arc<Shared>) {
     });
     for id in overdue.into_iter().flatten() {
         if remove(shared, id).await {
-            end(shared, id, "it reached its hard time limit");
+            end(shared, id, HARD_LIMIT_REACHED);
         }
     }
 }

@@ -155,6 +155,11 @@ pub enum EventBody {
         /// How many are not listed.
         files: u64,
     },
+    /// What the code saved could not be collected, by no fault of the code's.
+    NotCollected {
+        /// Why, and what becomes of the files, in words.
+        message: String,
+    },
     /// Glovebox itself failed. The last event of its stream.
     Failed(ErrorBody),
 }

@@ -16,7 +16,7 @@ pub use canary::{
 pub use check::{Check, CheckStatus, Preflight};
 pub use info::{Budget, CredentialInfo, ImageInfo, Info};
 pub use ready::{KeepReady, KeptKind, KeptReady};
-pub use sandbox::{CreateSandbox, SandboxList, SandboxState, SandboxView};
+pub use sandbox::{CreateSandbox, HARD_LIMIT_REACHED, SandboxList, SandboxState, SandboxView};
 
 /// Where a gateway passes a request on to the agent of a sandbox: this, the sandbox's id,
 /// [`AGENT`], and the agent's own path with its query.

@@ -91,6 +91,10 @@ typed_id! {
     SessionId
 }
 typed_id! {
+    /// One attempt to sign in.
+    AttemptId
+}
+typed_id! {
     /// A key with which a program calls the server.
     ApiKeyId
 }

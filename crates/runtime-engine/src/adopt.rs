@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use glovebox_protocol::gateway::HARD_LIMIT_REACHED;
 use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::record::Magic;
 use glovebox_runtime::RuntimeError;
@@ -141,11 +142,7 @@ impl Inner {
                 let mut again = tokio::time::interval(Duration::from_secs(1));
                 loop {
                     again.tick().await;
-                    if inner
-                        .end(id, "it reached its hard time limit")
-                        .await
-                        .is_ok()
-                    {
+                    if inner.end(id, HARD_LIMIT_REACHED).await.is_ok() {
                         return;
                     }
                 }

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use glovebox_agent::{Agent, Options, Spawner};
 use glovebox_protocol::agent_config::{AgentConfig, AgentFds, AgentIds, Claim};
+use glovebox_protocol::gateway::HARD_LIMIT_REACHED;
 use glovebox_protocol::ids::SandboxId;
 use tempfile::TempDir;
 use tokio::task::AbortHandle;
@@ -172,7 +173,7 @@ impl FakeRuntime {
         let sandboxes = std::sync::Arc::clone(&self.sandboxes);
         let timer = tokio::spawn(async move {
             tokio::time::sleep_until(at).await;
-            let reason = "it reached its hard time limit".into();
+            let reason = HARD_LIMIT_REACHED.into();
             let before = lock(&sandboxes)
                 .get_mut(&id)
                 .map(|entry| std::mem::replace(&mut entry.state, State::Ended { reason }));

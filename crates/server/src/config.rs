@@ -48,6 +48,10 @@ pub struct GatewayProgram {
     pub search: std::ffi::OsString,
     /// Protections whose lack is accepted by name, separated by commas.
     pub accept_weaker: String,
+    /// How many sandboxes there may be at once; its own default where nobody says.
+    pub max_sandboxes: Option<u32>,
+    /// How much memory they may use together, in bytes; its own default where nobody says.
+    pub max_memory: Option<u64>,
 }
 
 /// The address that people use: `https://HOST[:PORT]`.
@@ -104,11 +108,12 @@ impl Config {
             return Ok(());
         }
         let is_local = self.listen.ip().is_loopback();
-        if self.public_url.is_some() && self.trusted_proxies.is_empty() && !is_local {
+        if self.public_url.is_some() && self.trusted_proxies.is_empty() {
             return Err(InvalidSetting {
                 setting: "--trusted-proxies",
                 what: "is not set, while --public-url says that another program is in front".into(),
-                fix: "name the addresses that its connections come from",
+                fix: "name the addresses that its connections come from, such as 127.0.0.1: without them \
+                  everybody seems to have the same one",
             });
         }
         if is_local || self.public_url.is_some() || self.insecure_http {
@@ -165,6 +170,8 @@ mod tests {
                 run: "/run".into(),
                 search: "/bin".into(),
                 accept_weaker: String::new(),
+                max_sandboxes: None,
+                max_memory: None,
             },
         }
     }
@@ -180,7 +187,9 @@ mod tests {
         let mut behind = config("10.0.0.1:8080");
         behind.public_url = Some(PublicUrl::parse("https://gb.example.com").unwrap());
         assert!(behind.check().is_err());
-        behind.trusted_proxies = vec!["10.0.0.2".parse().unwrap()];
+        behind.listen = "127.0.0.1:8080".parse().unwrap();
+        assert!(behind.check().is_err(), "everybody would have one address");
+        behind.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
         assert!(behind.check().is_ok());
     }
 

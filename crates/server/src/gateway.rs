@@ -43,7 +43,6 @@ pub(crate) struct Supervised {
     pub(crate) credential: Zeroizing<String>,
     pub(crate) agent_key: PublicKey,
     pub(crate) installation: InstallationId,
-    pub(crate) keep_ready: String,
 }
 
 impl Supervised {
@@ -102,8 +101,19 @@ impl Supervised {
     }
 
     fn start(&self) -> std::io::Result<Child> {
+        let limits = [
+            (
+                "GATEWAY_MAX_SANDBOXES",
+                self.program.max_sandboxes.map(u64::from),
+            ),
+            ("GATEWAY_MAX_MEMORY", self.program.max_memory),
+        ];
+        let limits = limits
+            .into_iter()
+            .filter_map(|(name, limit)| Some((name, limit?.to_string())));
         Command::new(&self.program.program)
             .env_clear()
+            .envs(limits)
             .env("PATH", &self.program.search)
             .env("GATEWAY_RUNTIME", "embedded")
             .env("GATEWAY_LISTEN", format!("unix:{}", self.socket.display()))
@@ -111,7 +121,6 @@ impl Supervised {
             .env("GATEWAY_AGENT_KEYS", self.agent_key.to_string())
             .env("GATEWAY_INSTALLATION_ID", self.installation.to_string())
             .env("GATEWAY_STATE_DIR", &self.state)
-            .env("GATEWAY_KEEP_READY", &self.keep_ready)
             .env("GATEWAY_ACCEPT_WEAKER", &self.program.accept_weaker)
             .env("GATEWAY_END_WITH_INPUT", "1")
             .env("GLOVEBOX_DATA", &self.program.tree)

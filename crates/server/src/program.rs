@@ -210,7 +210,6 @@ async fn put_together(config: Config) -> Result<(App, Supervised), ProgramError>
         credential: written,
         agent_key: signing.public(),
         installation,
-        keep_ready: String::new(),
     };
     let identity = GatewayIdentity {
         credential,

@@ -146,3 +146,6 @@ CREATE TABLE preview_parts (
     media_type TEXT NOT NULL,
     PRIMARY KEY (preview_id, name)
 );
+
+-- An attempt to sign in is noted before the password is looked at, and taken back when it is right.
+ALTER TABLE sign_in_attempts ADD COLUMN id TEXT NOT NULL DEFAULT '';

@@ -65,6 +65,8 @@ pub enum Placed {
     KeyIsTaken,
     /// Other code runs in the sandbox.
     Busy(ExecutionId),
+    /// The sandbox takes no code: it was suspended or has ended meanwhile.
+    NotReady,
 }
 
 fn read(row: &AnyRow) -> Result<Execution, StoreError> {
@@ -253,12 +255,17 @@ impl Transaction {
     pub async fn place_execution(&mut self, new: &NewExecution) -> Result<Placed, StoreError> {
         let lease = new.lease_id.to_string();
         // The lease's lock: of two at once, one comes second.
-        sqlx::query("UPDATE leases SET active_at = $2 WHERE id = $1")
-            .bind(&lease)
-            .bind(now_ms())
-            .execute(&mut *self.inner)
-            .await
-            .map_err(statement("holding a lease"))?;
+        let held = sqlx::query(
+            "UPDATE leases SET active_at = $2 WHERE id = $1 AND state IN ('starting', 'ready')",
+        )
+        .bind(&lease)
+        .bind(now_ms())
+        .execute(&mut *self.inner)
+        .await
+        .map_err(statement("holding a lease"))?;
+        if held.rows_affected() == 0 {
+            return Ok(Placed::NotReady);
+        }
         if let Some(key) = &new.idempotency_key {
             let row = sqlx::query(
                 "SELECT id, request_hash FROM executions \

@@ -319,6 +319,26 @@ impl Store {
         Ok(done.rows_affected() > 0)
     }
 
+    /// Suspends a sandbox that nobody has used for as long as its idle limit and in which nothing
+    /// runs, as it is at this moment. Says whether it was so.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn suspend_idle_lease(&self, id: SandboxId) -> Result<bool, StoreError> {
+        let done = sqlx::query(
+            "UPDATE leases SET state = 'suspended', active_at = $2 \
+             WHERE id = $1 AND state = 'ready' AND active_at + idle_limit_ms <= $2 \
+             AND NOT EXISTS (SELECT 1 FROM executions \
+             WHERE executions.lease_id = leases.id AND executions.state = 'running')",
+        )
+        .bind(id.to_string())
+        .bind(now_ms())
+        .execute(&self.pool)
+        .await
+        .map_err(statement("suspending a lease"))?;
+        Ok(done.rows_affected() > 0)
+    }
+
     /// Notes that a sandbox is used just now.
     ///
     /// # Errors

@@ -253,6 +253,24 @@ impl Store {
 }
 
 impl Transaction {
+    /// The profile with this id, which nobody else changes until these changes are done.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn hold_profile(&mut self, id: ProfileId) -> Result<Option<Profile>, StoreError> {
+        let select = "SELECT 1 FROM profiles WHERE id = $1 FOR NO KEY UPDATE";
+        self.hold(select, &id.to_string(), "holding a profile")
+            .await?;
+        let row = sqlx::query(sqlx::AssertSqlSafe(format!(
+            "SELECT {COLUMNS} FROM profiles WHERE id = $1"
+        )))
+        .bind(id.to_string())
+        .fetch_optional(&mut *self.inner)
+        .await
+        .map_err(statement("reading a profile"))?;
+        row.as_ref().map(read).transpose()
+    }
+
     /// Makes a profile that is not proven yet.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Sign-ins: who, from where, until when. And how often it was tried.
 
 use chrono::{DateTime, Utc};
-use glovebox_protocol::ids::{SessionId, UserId};
+use glovebox_protocol::ids::{AttemptId, SessionId, UserId};
 use sqlx::any::AnyRow;
 
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_ms};
@@ -127,26 +127,15 @@ impl Store {
         Ok(())
     }
 
-    /// Notes one failed sign-in of `subject`: an e-mail address, or a network address.
+    /// Notes an attempt to sign in, before it is known whether it is right, and says how many of
+    /// `subject` there are since then, this one included: of many at once each counts those that
+    /// were noted before it. Forgets those of anybody from before.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn note_failed_sign_in(&self, subject: &str) -> Result<(), StoreError> {
-        sqlx::query("INSERT INTO sign_in_attempts (subject, at) VALUES ($1, $2)")
-            .bind(subject)
-            .bind(now_ms())
-            .execute(&self.pool)
-            .await
-            .map_err(statement("noting a failed sign-in"))?;
-        Ok(())
-    }
-
-    /// How many sign-ins of `subject` failed since then. Forgets those of anybody from before.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn failed_sign_ins(
+    pub async fn note_sign_in(
         &self,
+        attempt: AttemptId,
         subject: &str,
         since: DateTime<Utc>,
     ) -> Result<i64, StoreError> {
@@ -154,14 +143,34 @@ impl Store {
             .bind(to_ms(since))
             .execute(&self.pool)
             .await
-            .map_err(statement("forgetting old failed sign-ins"))?;
+            .map_err(statement("forgetting old attempts to sign in"))?;
+        sqlx::query("INSERT INTO sign_in_attempts (id, subject, at) VALUES ($1, $2, $3)")
+            .bind(attempt.to_string())
+            .bind(subject)
+            .bind(now_ms())
+            .execute(&self.pool)
+            .await
+            .map_err(statement("noting an attempt to sign in"))?;
         sqlx::query("SELECT COUNT(*) AS n FROM sign_in_attempts WHERE subject = $1 AND at >= $2")
             .bind(subject)
             .bind(to_ms(since))
             .fetch_one(&self.pool)
             .await
-            .map_err(statement("counting failed sign-ins"))?
+            .map_err(statement("counting attempts to sign in"))?
             .number("n")
+    }
+
+    /// Takes an attempt back: it was right, or was not looked at.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn forget_sign_in(&self, attempt: AttemptId) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM sign_in_attempts WHERE id = $1")
+            .bind(attempt.to_string())
+            .execute(&self.pool)
+            .await
+            .map_err(statement("forgetting an attempt to sign in"))?;
+        Ok(())
     }
 }
 

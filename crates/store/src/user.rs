@@ -185,6 +185,16 @@ impl Transaction {
         self.end_sessions_of(id, but).await
     }
 
+    /// Nobody else changes who looks after the installation until these changes are done.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn hold_system_admins(&mut self) -> Result<(), StoreError> {
+        let select = "SELECT id FROM users WHERE is_system_admin = 1 OR id = $1 ORDER BY id \
+             FOR NO KEY UPDATE";
+        self.hold(select, "", "holding the system admins").await
+    }
+
     /// How many users look after the installation and may sign in, as these changes see it.
     ///
     /// # Errors

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::quantity::parse_size;
+
 /// What `glovebox serve` takes.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -49,15 +51,18 @@ pub(crate) struct ServeArguments {
     #[arg(long, env = "GLOVEBOX_INSECURE_HTTP")]
     pub(crate) insecure_http: bool,
 
-    /// `false` forces code execution off whatever the console says
-    #[arg(long, value_name = "BOOL", env = "SANDBOX_ENABLED", default_value_t = true,
-        action = clap::ArgAction::Set)]
-    pub(crate) sandbox_enabled: bool,
-
     /// `false` makes runtime profiles read-only
     #[arg(long, value_name = "BOOL", env = "SANDBOX_GUI_CONFIG", default_value_t = true,
         action = clap::ArgAction::Set)]
     pub(crate) sandbox_gui_config: bool,
+
+    /// How many sandboxes there may be on this machine at once; 50 unless set
+    #[arg(long, value_name = "COUNT", env = "GATEWAY_MAX_SANDBOXES")]
+    pub(crate) max_sandboxes: Option<u32>,
+
+    /// How much memory they may use together, such as 8G; most of the machine's unless set
+    #[arg(long, value_name = "SIZE", env = "GATEWAY_MAX_MEMORY", value_parser = parse_size)]
+    pub(crate) max_memory: Option<u64>,
 
     /// Go without these protections where the machine cannot give them (`glovebox doctor` names
     /// them)
@@ -90,6 +95,11 @@ pub(crate) struct WorkArguments {
         default_value = "sandbox"
     )]
     pub(crate) queues: Vec<String>,
+
+    /// `false` forces code execution off whatever the console says
+    #[arg(long, value_name = "BOOL", env = "SANDBOX_ENABLED", default_value_t = true,
+        action = clap::ArgAction::Set)]
+    pub(crate) sandbox_enabled: bool,
 
     /// What the log tells: error, warn, info, debug or trace, also for parts of the program
     #[arg(

@@ -23,18 +23,20 @@ pub(crate) async fn serve(
     log(&arguments.work.log)?;
     super::setup::ensure(arguments.place.data.clone(), environment).await?;
     let public_url = arguments.public_url.as_deref().map(PublicUrl::parse);
-    let config = Config {
+    let mut config = Config {
         listen: arguments.listen,
         metrics_listen: arguments.metrics_listen,
         tls: tls(arguments)?,
         public_url: public_url.transpose().map_err(|error| usage(&error))?,
         trusted_proxies: arguments.trusted_proxies.clone(),
         insecure_http: arguments.insecure_http,
-        sandbox_enabled: arguments.sandbox_enabled,
+        sandbox_enabled: arguments.work.sandbox_enabled,
         sandbox_gui_config: arguments.sandbox_gui_config,
         queues: queues(&arguments.work.queues)?,
         ..config(&arguments.place, environment, &arguments.accept_weaker)?
     };
+    config.gateway.max_sandboxes = arguments.max_sandboxes;
+    config.gateway.max_memory = arguments.max_memory;
     // Before anybody can know that it runs: an uncaught signal would end it at once.
     let mut signals =
         Signals::listen().map_err(|error| Failure::machine("listening to signals", error))?;
@@ -77,6 +79,7 @@ pub(crate) async fn work(
     }
     let config = Config {
         queues,
+        sandbox_enabled: arguments.work.sandbox_enabled,
         ..config(&arguments.place, environment, "")?
     };
     let mut signals =
@@ -160,6 +163,8 @@ pub(crate) fn config(
             run: data.join("run"),
             search: environment.path.clone(),
             accept_weaker: accept_weaker.to_owned(),
+            max_sandboxes: None,
+            max_memory: None,
         },
         data,
     })

@@ -57,6 +57,9 @@ pub struct SandboxView {
     pub agent_epoch: Option<Epoch>,
 }
 
+/// The reason of a sandbox that ended because its hard deadline had come, on every runtime.
+pub const HARD_LIMIT_REACHED: &str = "it reached its hard time limit";
+
 /// Whether a sandbox runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
-use glovebox_protocol::ids::{ApiKeyId, SessionId, WorkspaceId};
+use glovebox_protocol::ids::{ApiKeyId, AttemptId, SessionId, WorkspaceId};
 use glovebox_store::{
     Access, Actor, ActorKind, ApiKey, Entry, KeyScope, NewApiKey, NewSession, Permission, Session,
     StoreError, Token, User,
@@ -12,13 +12,18 @@ use zeroize::Zeroizing;
 
 use super::App;
 use super::users::UserError;
+use crate::auth::PasswordError;
 
 /// How long a session lasts, in days.
 const SESSION_DAYS: i64 = 14;
 
-/// How many failed sign-ins of one address, by e-mail or network, are put up with in
+/// How many failed attempts from one network address, or by one session, are put up with in
 /// [`ATTEMPT_WINDOW`].
 const ATTEMPTS: i64 = 10;
+
+/// How many to sign in to one account are, wherever they come from. More than from one address, or
+/// a stranger could keep anybody out by guessing.
+const ATTEMPTS_OF_ACCOUNT: i64 = 100;
 
 /// For how long failed sign-ins count.
 pub(crate) const ATTEMPT_WINDOW: Duration = Duration::from_secs(15 * 60);
@@ -38,6 +43,9 @@ pub enum SignInError {
     /// It was tried too often.
     #[error("too many failed attempts")]
     TooMany,
+    /// The password could not be looked at.
+    #[error(transparent)]
+    Password(#[from] PasswordError),
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -79,24 +87,24 @@ impl App {
         user_agent: &str,
     ) -> Result<(User, Token), SignInError> {
         let email = email.trim().to_lowercase();
-        let since = Utc::now() - ATTEMPT_WINDOW;
         let subjects = [
-            format!("email:{email}"),
-            format!("address:{}", actor.address),
+            (format!("email:{email}"), ATTEMPTS_OF_ACCOUNT),
+            (format!("address:{}", actor.address), ATTEMPTS),
         ];
-        for subject in &subjects {
-            if self.store().failed_sign_ins(subject, since).await? >= ATTEMPTS {
-                return Err(SignInError::TooMany);
-            }
-        }
+        let attempt = self.begin_attempt(&subjects).await?;
         let user = self.store().user_by_email(&email).await?;
         let user = user.filter(|user| !user.is_disabled);
         let hash = user.as_ref().and_then(|user| user.password_hash.clone());
-        let is_right = self.passwords().verify(password, hash).await;
-        let Some(user) = user.filter(|_| is_right) else {
-            for subject in &subjects {
-                self.store().note_failed_sign_in(subject).await?;
+        let verified = self.passwords().verify(password, hash).await;
+        let is_right = match verified {
+            Ok(is_right) => is_right,
+            Err(error) => {
+                // Nobody knows whether it was right.
+                self.store().forget_sign_in(attempt).await?;
+                return Err(error.into());
             }
+        };
+        let Some(user) = user.filter(|_| is_right) else {
             actor.kind = ActorKind::Unknown;
             let shown: String = email.chars().take(254).collect();
             let mut changes = self.store().begin().await?;
@@ -105,8 +113,24 @@ impl App {
             changes.commit().await?;
             return Err(SignInError::Wrong);
         };
+        self.store().forget_sign_in(attempt).await?;
         let token = self.open_session(actor, &user, user_agent).await?;
         Ok((user, token))
+    }
+
+    /// Notes an attempt before anything is looked at, so that of many at once no more than the limit
+    /// are. It counts until it is forgotten.
+    async fn begin_attempt(&self, subjects: &[(String, i64)]) -> Result<AttemptId, SignInError> {
+        let attempt = AttemptId::new();
+        let since = Utc::now() - ATTEMPT_WINDOW;
+        for (subject, limit) in subjects {
+            if self.store().note_sign_in(attempt, subject, since).await? > *limit {
+                // One that is not looked at makes nobody wait longer.
+                self.store().forget_sign_in(attempt).await?;
+                return Err(SignInError::TooMany);
+            }
+        }
+        Ok(attempt)
     }
 
     /// Opens a session for a user who has proven to be it.
@@ -172,10 +196,17 @@ impl App {
         present: Zeroizing<String>,
         new: Zeroizing<String>,
     ) -> Result<(), UserError> {
+        let subject = (format!("password:{}", user.id), ATTEMPTS);
+        let attempt = match self.begin_attempt(&[subject]).await {
+            Ok(attempt) => attempt,
+            Err(SignInError::Store(error)) => return Err(error.into()),
+            Err(_) => return Err(UserError::TooMany),
+        };
         let hash = user.password_hash.clone();
-        if !self.passwords().verify(present, hash).await {
+        if !self.passwords().verify(present, hash).await? {
             return Err(UserError::WrongPassword);
         }
+        self.store().forget_sign_in(attempt).await?;
         let hash = self.passwords().hash(new).await?;
         let mut changes = self.store().begin().await?;
         changes

@@ -99,7 +99,11 @@ impl App {
             return Ok(over(left));
         }
         let id = ArtifactId::new();
-        if let Err(error) = self.fetch(agent, &found.name, id, found.bytes).await {
+        let fetched = self.fetch(agent, &found.name, id, found.bytes).await;
+        if let Err(FetchError::Store(error)) = fetched {
+            return Err(error);
+        }
+        if let Err(error) = fetched {
             tracing::warn!(%sandbox, error = chain(&error), "a file could not be collected");
             return Ok(EventBody::LeftOut {
                 name: found.name,
@@ -108,8 +112,9 @@ impl App {
             });
         }
         let mut changes = self.store().begin().await?;
-        changes.hold_workspace(workspace).await?;
-        // Others may have stored something meanwhile.
+        let held = changes.hold_workspace(workspace).await?;
+        // Others may have stored something meanwhile, or changed the quota.
+        let quotas = held.as_ref().map_or(quotas, |held| &held.quotas);
         let left = changes.artifact_bytes_left(workspace, quotas).await?;
         if found.bytes > left {
             drop(changes);
@@ -165,17 +170,14 @@ impl App {
         let (got, written) = tokio::join!(read, write);
         match (got, written) {
             (Ok(got), Ok(())) if got.bytes == bytes => Ok(upload.finish().await?),
-            (Ok(_), Ok(())) => {
-                upload.abort().await?;
+            (got, written) => {
+                // What went wrong first is what has to be known.
+                if let Err(error) = upload.abort().await {
+                    tracing::warn!(error = chain(&error), "throwing away half a file");
+                }
+                written?;
+                got?;
                 Err(FetchError::Changed)
-            }
-            (Err(error), _) => {
-                upload.abort().await?;
-                Err(error.into())
-            }
-            (_, Err(error)) => {
-                upload.abort().await?;
-                Err(error.into())
             }
         }
     }

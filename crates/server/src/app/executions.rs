@@ -6,6 +6,7 @@ use chrono::Utc;
 use glovebox_client::{ClientError, Execution as Stream};
 use glovebox_protocol::error::{ErrorBody, ErrorCode};
 use glovebox_protocol::event::{Event, EventBody, Output};
+use glovebox_protocol::gateway::HARD_LIMIT_REACHED;
 use glovebox_protocol::ids::{ExecutionId, SandboxId};
 use glovebox_protocol::kernel::Execute;
 use glovebox_protocol::process::Cancel;
@@ -34,6 +35,9 @@ pub(crate) const GATEWAY_PATIENCE: Duration = Duration::from_secs(20);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// How often a sandbox is resumed for one wish that is suspended each time.
+const RESUMES: u32 = 3;
+
 /// What is to be run.
 #[derive(Debug, Clone)]
 pub struct Wish {
@@ -60,6 +64,9 @@ pub enum ExecutionError {
         /// Which execution.
         execution: ExecutionId,
     },
+    /// It was suspended, or has ended, at this very moment.
+    #[error("the sandbox takes no code at this moment")]
+    NotReady,
     /// It may not run for so long.
     #[error("the profile allows {max} s for one execution, not {asked} s")]
     TooLong {
@@ -90,8 +97,15 @@ impl App {
         sandbox: SandboxId,
         wish: Wish,
     ) -> Result<ExecutionId, ExecutionError> {
-        let (lease, grant) = self.usable_sandbox(access, sandbox).await?;
-        self.execute_in(&lease, grant, wish).await
+        for _ in 0..RESUMES {
+            let (lease, grant) = self.usable_sandbox(access, sandbox).await?;
+            match self.execute_in(&lease, grant, wish.clone()).await {
+                // Suspended between the two: it is resumed, or has ended.
+                Err(ExecutionError::NotReady) => {}
+                done => return done,
+            }
+        }
+        Err(ExecutionError::NotReady)
     }
 
     /// Takes a wish to run code in a sandbox that is known to be usable.
@@ -131,6 +145,7 @@ impl App {
             Placed::Repeated(before) => return Ok(before),
             Placed::KeyIsTaken => return Err(ExecutionError::KeyIsTaken),
             Placed::Busy(execution) => return Err(ExecutionError::Busy { execution }),
+            Placed::NotReady => return Err(ExecutionError::NotReady),
         }
         // Known as driven before anybody else can see it: nobody takes it for left behind.
         let driven = self.running().begin(id);
@@ -303,8 +318,18 @@ impl Drive {
     ) -> Result<(), glovebox_store::StoreError> {
         kept.note_dropped();
         if matches!(last, EventBody::ExecutionEnded(_)) {
-            for body in self.app.collect(self.sandbox, kept.id, &self.grant).await? {
-                kept.push(body);
+            match self.app.collect(self.sandbox, kept.id, &self.grant).await {
+                Ok(events) => events.into_iter().for_each(|body| kept.push(body)),
+                // The code has run all the same, and that is what its end says.
+                Err(error) => {
+                    let error = chain(&error);
+                    tracing::error!(sandbox = %self.sandbox, error, "collecting what code saved");
+                    kept.push(EventBody::NotCollected {
+                        message: "the server could not store what the code saved; the files are \
+                                  still in the sandbox, and the next run collects them"
+                            .into(),
+                    });
+                }
             }
         }
         kept.push(last);
@@ -381,10 +406,10 @@ enum StreamError {
 
 /// The word for a gateway's reason.
 pub(crate) fn ended_why(reason: &str) -> EndedWhy {
-    if reason.contains("memory") {
-        EndedWhy::OutOfMemory
-    } else if reason.contains("deadline") || reason.contains("hard limit") {
+    if reason == HARD_LIMIT_REACHED {
         EndedWhy::HardLimit
+    } else if reason.contains("memory") {
+        EndedWhy::OutOfMemory
     } else {
         EndedWhy::GatewayLost
     }

@@ -264,14 +264,24 @@ impl App {
         id: ProfileId,
     ) -> Result<ProfileDetail, ProfileError> {
         self.unlocked()?;
-        let detail = self.profile_detail(id).await?;
-        if detail.is_default {
+        let profile = self.store().profile(id).await?;
+        let mut profile = profile.ok_or(ProfileError::NotFound)?;
+        profile.state = ProfileState::Disabled;
+        let mut changes = self.store().begin().await?;
+        // The profile first and the deployment then, as whoever makes it the default does.
+        changes.update_profile(&profile).await?;
+        let deployment: Deployment = changes.setting(DEPLOYMENT).await?.unwrap_or_default();
+        if deployment.default_profile == Some(id) {
             return Err(ProfileError::IsDefault);
         }
-        let mut profile = detail.profile;
-        profile.state = ProfileState::Disabled;
-        self.keep_profile(actor, &profile, "profile.disable", &["state"])
-            .await
+        changes
+            .record(
+                actor,
+                entry("profile.disable", id, &profile.name, &["state"]),
+            )
+            .await?;
+        changes.commit().await?;
+        self.profile_detail(id).await
     }
 
     /// Changes name and settings of a profile that was read at `version`.
@@ -343,11 +353,14 @@ impl App {
     ) -> Result<Deployment, ProfileError> {
         self.unlocked()?;
         let mut changes = self.store().begin().await?;
+        let wanted = match default_profile {
+            Some(id) => changes.hold_profile(id).await?,
+            None => None,
+        };
         let mut deployment: Deployment = changes.setting(DEPLOYMENT).await?.unwrap_or_default();
         let mut fields = Vec::new();
         if let Some(id) = default_profile.filter(|id| deployment.default_profile != Some(*id)) {
-            let profile = self.store().profile(id).await?;
-            let profile = profile.ok_or(ProfileError::NotFound)?;
+            let profile = wanted.ok_or(ProfileError::NotFound)?;
             if profile.state != ProfileState::Active {
                 return Err(ProfileError::Blocked(vec!["not_active"]));
             }

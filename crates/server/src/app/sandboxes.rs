@@ -113,7 +113,7 @@ impl App {
         }
         changes.commit().await?;
         let wanted = self.wanted_sandbox(&new, &workspace, settings);
-        self.ask_for_sandbox(&wanted).await
+        self.ask_for_sandbox(wanted).await
     }
 
     /// What a gateway is asked to make for a lease.
@@ -148,8 +148,22 @@ impl App {
     /// When it does not; then the lease has ended, with the reason.
     pub(crate) async fn ask_for_sandbox(
         &self,
-        wanted: &CreateSandbox,
+        wanted: CreateSandbox,
     ) -> Result<Lease, SandboxError> {
+        let app = self.clone();
+        let id = wanted.id;
+        // A task of its own: who asked may go away, and the lease has to be kept all the same.
+        let making = tokio::spawn(async move { app.have_it_made(&wanted).await });
+        match making.await {
+            Ok(made) => made,
+            Err(error) => {
+                tracing::error!(sandbox = %id, error = chain(&error), "making a sandbox");
+                Err(SandboxError::NotFound)
+            }
+        }
+    }
+
+    async fn have_it_made(&self, wanted: &CreateSandbox) -> Result<Lease, SandboxError> {
         let id = wanted.id;
         let made = self.gateway().create(wanted).await;
         self.metrics().sandbox_started(made.is_ok());
@@ -162,15 +176,16 @@ impl App {
             let _ = self.gateway().delete(id).await;
             return Err(error.into());
         }
-        let moved = self
-            .store()
+        self.store()
             .move_lease(id, LeaseState::Starting, LeaseState::Ready)
             .await?;
-        if !moved {
+        let lease = self.store().lease(id).await?;
+        let lease = lease.ok_or(SandboxError::NotFound)?;
+        if lease.state == LeaseState::Ended {
             // It was ended while it was being made.
             self.gateway().delete(id).await?;
         }
-        self.store().lease(id).await?.ok_or(SandboxError::NotFound)
+        Ok(lease)
     }
 
     /// Lets somebody through the gate, or keeps the denial for those who look after the workspace.
@@ -228,10 +243,9 @@ impl App {
             LeaseState::Starting | LeaseState::Ready => Ok((lease, grant)),
             LeaseState::Suspended => {
                 let mut changes = self.store().begin().await?;
-                changes.hold_workspace(access.workspace()).await?;
-                let room = changes
-                    .has_room(access.workspace(), &grant.workspace.quotas)
-                    .await?;
+                let workspace = changes.hold_workspace(access.workspace()).await?;
+                let workspace = workspace.ok_or(SandboxError::NotFound)?;
+                let room = changes.has_room(workspace.id, &workspace.quotas).await?;
                 if let Err(reached) = room {
                     drop(changes);
                     return Err(self.denied(access, reached.into()).await?);

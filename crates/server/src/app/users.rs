@@ -28,6 +28,9 @@ pub enum UserError {
     /// The password is not the present one.
     #[error("that is not the present password")]
     WrongPassword,
+    /// It was tried too often.
+    #[error("too many failed attempts")]
+    TooMany,
     /// The password cannot be used.
     #[error(transparent)]
     Password(#[from] PasswordError),
@@ -168,6 +171,8 @@ impl App {
             return Ok(user);
         }
         let mut changes = self.store().begin().await?;
+        // Of two who take it from each other at once one comes second, and sees what is left.
+        changes.hold_system_admins().await?;
         changes
             .change_user(
                 id,

@@ -18,10 +18,14 @@ const MAX_BYTES: usize = 1024;
 /// How many are hashed at once.
 const AT_ONCE: usize = 2;
 
+/// How many may wait for their turn beside those: who comes then is told so at once.
+const WAITING: usize = 64;
+
 /// Hashes passwords. Clones share the limit.
 #[derive(Clone)]
 pub(crate) struct Passwords {
     turns: Arc<Semaphore>,
+    places: Arc<Semaphore>,
 }
 
 /// Why a password cannot be used.
@@ -30,6 +34,9 @@ pub enum PasswordError {
     /// It is too short or too long.
     #[error("a password has {MIN_CHARACTERS} characters at least and {MAX_BYTES} bytes at most")]
     Length,
+    /// Too many others are being looked at.
+    #[error("too many passwords are being looked at just now")]
+    Busy,
     /// It could not be hashed.
     #[error("the password could not be hashed")]
     Hash,
@@ -47,6 +54,7 @@ impl Passwords {
     pub(crate) fn new() -> Self {
         Self {
             turns: Arc::new(Semaphore::new(AT_ONCE)),
+            places: Arc::new(Semaphore::new(AT_ONCE + WAITING)),
         }
     }
 
@@ -72,9 +80,16 @@ impl Passwords {
     }
 
     /// Whether a password is the one of a hash. Without a hash it takes as long and is not.
-    pub(crate) async fn verify(&self, password: Zeroizing<String>, hash: Option<String>) -> bool {
+    ///
+    /// # Errors
+    /// When it could not be looked at.
+    pub(crate) async fn verify(
+        &self,
+        password: Zeroizing<String>,
+        hash: Option<String>,
+    ) -> Result<bool, PasswordError> {
         if password.len() > MAX_BYTES {
-            return false;
+            return Ok(false);
         }
         let is_known = hash.is_some();
         let hash = hash.unwrap_or_else(|| NOBODYS.into());
@@ -87,13 +102,14 @@ impl Passwords {
                 })
             })
             .await;
-        verified.unwrap_or(false) && is_known
+        Ok(verified? && is_known)
     }
 
     async fn on_a_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
+        let _place = self.places.try_acquire().map_err(|_| PasswordError::Busy)?;
         let _turn = self
             .turns
             .acquire()
@@ -123,7 +139,7 @@ mod tests {
         let passwords = Passwords::new();
         let hash = passwords.hash(word("correct horse battery")).await.unwrap();
         assert!(hash.starts_with("$argon2id$"), "{hash}");
-        let verify = async |text: &str, hash| passwords.verify(word(text), hash).await;
+        let verify = async |text: &str, hash| passwords.verify(word(text), hash).await.unwrap();
         assert!(verify("correct horse battery", Some(hash.clone())).await);
         assert!(!verify("correct horse batterz", Some(hash)).await);
         assert!(!verify("correct horse battery", None).await);

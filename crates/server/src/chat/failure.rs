@@ -78,6 +78,7 @@ pub(super) fn of_execution(error: ExecutionError) -> TurnError {
             "other code runs in the sandbox of this thread",
             "wait until it has ended, or end it, then try again",
         ),
+        ExecutionError::NotReady => refused("busy", message, "try again in a moment"),
         ExecutionError::KeyIsTaken | ExecutionError::TooLong { .. } | ExecutionError::NotFound => {
             refused("internal", message, LATER)
         }

@@ -279,6 +279,7 @@ impl From<ExecutionError> for ApiError {
                 Self::conflict("busy", message, "wait until it has ended, or interrupt it")
                     .with(json!({ "execution_id": execution.to_string() }))
             }
+            ExecutionError::NotReady => Self::conflict("busy", message, "try again in a moment"),
             ExecutionError::TooLong { .. } => Self::invalid(
                 message,
                 "ask for less, or a system admin for a longer limit",

@@ -148,6 +148,7 @@ impl std::convert::From<SignInError> for ApiError {
             SignInError::TooMany => {
                 Self::too_many(message, "wait a quarter of an hour and try again")
             }
+            SignInError::Password(error) => error.into(),
             SignInError::Store(error) => error.into(),
         }
     }

@@ -17,6 +17,7 @@ use super::session::{SessionDocument, signed_in};
 use crate::app::App;
 use crate::app::setup::FirstAdmin;
 use crate::app::users::UserError;
+use crate::auth::PasswordError;
 
 /// How far an installation is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -91,9 +92,26 @@ impl std::convert::From<UserError> for ApiError {
                 "give the password that you signed in with",
             ),
             UserError::Email => Self::invalid(message, "write it as name@example.com"),
-            UserError::Name => Self::invalid(message, "give a shorter one"),
-            UserError::Password(_) => Self::invalid(message, "choose another password"),
+            UserError::Name => Self::invalid(message, "give one of that length"),
+            UserError::TooMany => {
+                Self::too_many(message, "wait a quarter of an hour and try again")
+            }
+            UserError::Password(error) => error.into(),
             UserError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl std::convert::From<PasswordError> for ApiError {
+    fn from(error: PasswordError) -> Self {
+        let message = error.to_string();
+        match error {
+            PasswordError::Length => Self::invalid(message, "choose another password"),
+            PasswordError::Busy => Self::too_many(message, "try again in a moment"),
+            PasswordError::Hash => {
+                tracing::error!("a password could not be hashed");
+                Self::internal()
+            }
         }
     }
 }

@@ -102,6 +102,12 @@ async fn look_at(app: &App, lease: &Lease, view: Option<SandboxView>) -> Result<
             }
         }
         None => {}
+        // Whoever asked for it was ended before it could note that it is there.
+        Some(SandboxState::Running) if lease.state == LeaseState::Starting => {
+            app.store()
+                .move_lease(lease.id, LeaseState::Starting, LeaseState::Ready)
+                .await?;
+        }
         Some(_) => suspend_if_idle(app, lease).await?,
     }
     Ok(())
@@ -113,28 +119,8 @@ async fn suspend_if_idle(app: &App, lease: &Lease) -> Result<(), SandboxError> {
     if lease.state != LeaseState::Ready || Utc::now() < idle_since {
         return Ok(());
     }
-    if !app
-        .store()
-        .running_executions(Some(lease.id))
-        .await?
-        .is_empty()
-    {
-        return Ok(());
-    }
     // First the note: code that comes now finds a suspended lease, and counts it again.
-    let moved = app
-        .store()
-        .move_lease(lease.id, LeaseState::Ready, LeaseState::Suspended)
-        .await?;
-    if !moved {
-        return Ok(());
-    }
-    // Code that came between the two looks is running now.
-    let running = app.store().running_executions(Some(lease.id)).await?;
-    if !running.is_empty() {
-        app.store()
-            .move_lease(lease.id, LeaseState::Suspended, LeaseState::Ready)
-            .await?;
+    if !app.store().suspend_idle_lease(lease.id).await? {
         return Ok(());
     }
     app.agent(lease.id).end_workload().await?;

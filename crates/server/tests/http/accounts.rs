@@ -83,6 +83,39 @@ async fn after_ten_wrong_passwords_the_right_one_is_refused_too() {
 }
 
 #[tokio::test]
+async fn of_wrong_passwords_sent_at_once_no_more_are_looked_at() {
+    let stage = Stage::start().await;
+    with_password(&stage).await;
+    let body = credentials("ada@example.com", "wrong password");
+    let attempt = || stage.call(&Who::Nobody, "POST", "/api/v1/session", &body);
+    let answers = futures_util::future::join_all((0..40).map(|_| attempt())).await;
+    let looked_at = answers.iter().filter(|answer| answer.status == 401).count();
+    assert!((1..=10).contains(&looked_at), "{looked_at}");
+    assert!(
+        answers
+            .iter()
+            .all(|answer| matches!(answer.status, 401 | 429))
+    );
+}
+
+#[tokio::test]
+async fn a_password_that_is_changed_is_guessed_ten_times_at_most() {
+    let stage = Stage::start().await;
+    let me = with_password(&stage).await;
+    let change = async |present: &str| {
+        let body = json!({ "present": present, "new": "another good password" });
+        let done = stage
+            .call(&me, "POST", "/api/v1/account/password", &body)
+            .await;
+        done.code()
+    };
+    for _ in 0..10 {
+        assert_eq!(change("not the password").await, "wrong_password");
+    }
+    assert_eq!(change(PASSWORD).await, "too_many_attempts");
+}
+
+#[tokio::test]
 async fn a_new_password_ends_the_other_sessions() {
     let stage = Stage::start().await;
     let first = with_password(&stage).await;
@@ -170,4 +203,22 @@ async fn a_page_of_another_site_changes_nothing() {
     ];
     let done = send(stage.address, &ada, "PATCH", path, &own, body).await;
     assert_eq!(done.status, 200);
+}
+
+#[tokio::test]
+async fn two_system_admins_who_take_it_from_each_other_at_once_leave_one() {
+    let stage = Stage::start().await;
+    let (ada, ada_signs) = stage.user("ada", true).await;
+    let (bob, bob_signs) = stage.user("bob", true).await;
+    let demote = async |who: &Who, whom: glovebox_protocol::ids::UserId| {
+        let path = format!("/api/v1/admin/users/{whom}");
+        let body = json!({ "is_system_admin": false });
+        stage.call(who, "PATCH", &path, &body).await.status
+    };
+    let (first, second) = tokio::join!(demote(&ada_signs, bob), demote(&bob_signs, ada));
+    let mut both = [first, second];
+    both.sort_unstable();
+    // The second is refused as the last one, or does not look after anything any more.
+    assert!(both[0] == 200 && matches!(both[1], 404 | 409), "{both:?}");
+    assert_eq!(stage.store().count_system_admins().await.unwrap(), 1);
 }

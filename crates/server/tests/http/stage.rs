@@ -59,6 +59,8 @@ pub(crate) fn config(folder: &Path) -> Config {
             run: folder.join("run"),
             search: "/usr/bin:/bin".into(),
             accept_weaker: String::new(),
+            max_sandboxes: None,
+            max_memory: None,
         },
     }
 }

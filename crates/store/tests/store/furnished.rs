@@ -7,7 +7,7 @@ use chrono::{TimeDelta, Utc};
 use futures_util::TryStreamExt as _;
 use glovebox_protocol::event::{Event, EventBody, Output};
 use glovebox_protocol::ids::{
-    ArtifactId, AttachmentId, ExecutionId, KnowledgeFileId, ProfileId, SandboxId,
+    ArtifactId, AttachmentId, AttemptId, ExecutionId, KnowledgeFileId, ProfileId, SandboxId,
 };
 use glovebox_store::{
     Actor, BackedUp, Backup, BackupError, CheckKind, Entry, KeyScope, MasterKey, NewApiKey,
@@ -183,7 +183,9 @@ async fn let_in(store: &Store, ada: &Person) -> (Token, Token) {
     changes.create_session(&new_session).await.unwrap();
     changes.create_api_key(&new_key).await.unwrap();
     changes.commit().await.unwrap();
-    store.note_failed_sign_in("email:ada").await.unwrap();
+    let (attempt, since) = (AttemptId::new(), Utc::now() - TimeDelta::hours(1));
+    let noted = store.note_sign_in(attempt, "email:ada", since).await;
+    noted.unwrap();
     let odd = "Zoë, \u{1f9e4} of \"7\" \\ 9\n";
     let denied = store.keep_denial(ada.workspace, "role", odd);
     denied.await.unwrap();

@@ -1,6 +1,7 @@
 //! Users, sessions, keys, members.
 
 use chrono::{TimeDelta, Utc};
+use glovebox_protocol::ids::AttemptId;
 use glovebox_store::{KeyScope, NewApiKey, NewSession, Permission, Role, StoreError, Token};
 
 use crate::support::{Database, new_user, on_both, person};
@@ -10,7 +11,8 @@ on_both! {
     a_session_ends_with_its_time_its_user_and_by_itself
     a_key_has_the_present_role_of_its_maker_and_dies_with_it
     a_key_of_a_service_is_an_editor
-    failed_sign_ins_are_counted_for_a_while
+    attempts_to_sign_in_are_counted_for_a_while
+    of_attempts_at_once_each_counts_those_before
     roles_grow
 }
 
@@ -139,18 +141,33 @@ async fn a_key_of_a_service_is_an_editor(database: Database) {
     assert!(store.access_of_key(&token.hash()).await.unwrap().is_none());
 }
 
-async fn failed_sign_ins_are_counted_for_a_while(database: Database) {
+async fn attempts_to_sign_in_are_counted_for_a_while(database: Database) {
     let store = &database.store;
-    for _ in 0..3 {
-        store.note_failed_sign_in("email:ada").await.unwrap();
-    }
     let hour_ago = Utc::now() - TimeDelta::hours(1);
-    let count = store.failed_sign_ins("email:ada", hour_ago).await.unwrap();
-    assert_eq!(count, 3);
-    let others = store.failed_sign_ins("email:bob", hour_ago).await.unwrap();
-    assert_eq!(others, 0);
-    let later = Utc::now() + TimeDelta::seconds(1);
-    assert_eq!(store.failed_sign_ins("email:ada", later).await.unwrap(), 0);
+    let note = async |subject: &str, since| {
+        let attempt = AttemptId::new();
+        let count = store.note_sign_in(attempt, subject, since).await.unwrap();
+        (attempt, count)
+    };
+    assert_eq!(note("email:ada", hour_ago).await.1, 1);
+    let (right, count) = note("email:ada", hour_ago).await;
+    assert_eq!(count, 2);
+    assert_eq!(note("email:bob", hour_ago).await.1, 1);
+    store.forget_sign_in(right).await.unwrap();
+    assert_eq!(note("email:ada", hour_ago).await.1, 2);
+    let later = Utc::now() + TimeDelta::seconds(60);
+    assert_eq!(note("email:ada", later).await.1, 0, "all are forgotten");
+}
+
+async fn of_attempts_at_once_each_counts_those_before(database: Database) {
+    let hour_ago = Utc::now() - TimeDelta::hours(1);
+    let store = &database.store;
+    let all = (0..30).map(|_| store.note_sign_in(AttemptId::new(), "email:ada", hour_ago));
+    let counts = futures_util::future::join_all(all).await;
+    let few = counts
+        .into_iter()
+        .filter(|count| *count.as_ref().unwrap() <= 10);
+    assert!(few.count() <= 10);
 }
 
 async fn roles_grow(database: Database) {
