@@ -22,6 +22,7 @@ mod message;
 mod migrate;
 mod objects;
 mod profile;
+mod purge;
 mod quota;
 mod secret;
 mod session;

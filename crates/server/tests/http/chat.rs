@@ -27,10 +27,12 @@ async fn typed_code_runs_in_the_threads_sandbox_and_its_files_are_the_threads() 
     let folder = tempfile::tempdir().unwrap();
     let (server, talk) = ready(folder.path()).await;
     let file = talk.upload("in%20put.csv", b"a,b\n1,2\n").await;
+    talk.upload("unsent.csv", b"a\n").await;
     let code = "total = open('in put.csv').read()
 open('out.csv', 'w').write(total * 2)
 print('counted')
-len(total)";
+import os
+len(total), sorted(os.listdir())";
     let events = talk.say("code", code, &[&file]).await;
     assert_eq!(
         types(&events),
@@ -65,7 +67,7 @@ len(total)";
             "result"
         ]
     );
-    assert_eq!(value(&events), "8");
+    assert_eq!(value(&events), "(8, ['in put.csv', 'out.csv'])");
     assert_eq!(outcome(&events), "done");
     let sent = &find(&events, "message_sent")["attachments"][0];
     assert_eq!(

@@ -1,14 +1,14 @@
 //! Who may do what in chat, what files may be like, and what is said when code may not run.
 
 use chrono::{TimeDelta, Utc};
-use glovebox_protocol::ids::{ArtifactId, ExecutionId};
+use glovebox_protocol::ids::{ArtifactId, AttachmentId, ExecutionId, ProfileId};
 use glovebox_store::{KeyScope, NewArtifact, NewExecution, Role};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
 use crate::talk::{Talk, code_of_failure, find};
-use crate::visitor::Visitor;
-use crate::wire::Who;
+use crate::visitor::{Visitor, types};
+use crate::wire::{Who, send};
 
 async fn begin(stage: &Stage, who: &Who, workspace: &str, is_shared: bool) -> Talk {
     let visitor = Visitor {
@@ -227,6 +227,12 @@ async fn a_shared_thread_is_read_by_members_and_written_by_editors() {
         ),
         "the sandbox of a deleted thread runs"
     );
+    let file: AttachmentId = all.reads[1].rsplit('/').next().unwrap().parse().unwrap();
+    let objects = stage.app.objects();
+    assert!(objects.digest(file).await.unwrap().is_some());
+    let later = Utc::now() + TimeDelta::hours(1);
+    stage.app.purge_threads(later).await.unwrap();
+    assert!(objects.digest(file).await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -331,16 +337,86 @@ async fn what_is_in_the_way_of_code_is_said_and_nothing_is_lost() {
 }
 
 #[tokio::test]
+async fn of_more_files_than_fit_the_named_and_the_newest_are_brought() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    let profile = stage.open(workspace).await;
+    limit_files(&stage, profile, 10, 20).await;
+    let (_, ada) = stage.member(workspace, "ada", Role::Editor).await;
+    let talk = begin(&stage, &ada, &workspace.to_string(), false).await;
+    for name in ["1.txt", "2.txt", "3.txt", "4.txt"] {
+        let file = talk.upload(name, b"12345678").await;
+        talk.say("text", "x", &[&file]).await;
+    }
+    let brought = |events: &[Value]| -> Vec<String> {
+        let staged = events
+            .iter()
+            .filter(|event| event["data"]["event"]["type"] == "input_staged");
+        staged
+            .map(|event| {
+                event["data"]["event"]["data"]["name"]
+                    .as_str()
+                    .unwrap()
+                    .into()
+            })
+            .collect()
+    };
+    let events = talk.run("open('2.txt')").await;
+    assert_eq!(brought(&events), ["2.txt", "4.txt"]);
+    let notice = find(&events, "notice");
+    assert_eq!(notice["code"], "files_left_out");
+    let text = notice["text"].as_str().unwrap();
+    assert!(text.contains("3.txt, 1.txt are not there"), "{text}");
+    // What is there is not brought again; what does not fit is said when it is named.
+    let events = talk.run("1").await;
+    assert!(brought(&events).is_empty() && !types(&events).contains(&"notice"));
+    let events = talk.run("open('1.txt')").await;
+    assert_eq!(find(&events, "notice")["code"], "files_left_out");
+}
+
+#[tokio::test]
+async fn a_message_that_is_repeated_is_sent_once() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    let (_, ada) = stage.member(workspace, "ada", Role::Editor).await;
+    let talk = begin(&stage, &ada, &workspace.to_string(), false).await;
+    let post = async |text: &str| {
+        let body = json!({ "kind": "text", "text": text }).to_string();
+        let headers = [
+            ("content-type", "application/json"),
+            ("idempotency-key", "a"),
+        ];
+        let path = talk.path("/messages");
+        send(stage.address, &ada, "POST", &path, &headers, body.into()).await
+    };
+    let first = post("x").await.ok();
+    talk.listen(0).await.until("reply_ended").await;
+    assert_eq!(post("x").await.ok(), first);
+    let other = post("y").await;
+    assert_eq!(
+        (other.status, other.code()),
+        (409, "idempotency_key_reused".into())
+    );
+    let found = stage.store().messages(talk.id.parse().unwrap(), 9).await;
+    assert_eq!(found.unwrap().len(), 2);
+}
+
+/// Sets how large files may be, one and all of them.
+async fn limit_files(stage: &Stage, profile: ProfileId, one: u64, all: u64) {
+    let mut row = stage.store().profile(profile).await.unwrap().unwrap();
+    row.settings.max_input_file_bytes = one;
+    row.settings.max_input_total_bytes = all;
+    let mut changes = stage.store().begin().await.unwrap();
+    changes.update_profile(&row).await.unwrap();
+    changes.commit().await.unwrap();
+}
+
+#[tokio::test]
 async fn uploads_keep_to_their_limits_and_get_safe_names() {
     let stage = Stage::start().await;
     let workspace = stage.workspace("Main").await;
     let profile = stage.open(workspace).await;
-    let mut row = stage.store().profile(profile).await.unwrap().unwrap();
-    row.settings.max_input_file_bytes = 10;
-    row.settings.max_input_total_bytes = 25;
-    let mut changes = stage.store().begin().await.unwrap();
-    changes.update_profile(&row).await.unwrap();
-    changes.commit().await.unwrap();
+    limit_files(&stage, profile, 10, 25).await;
     let (_, ada) = stage.member(workspace, "ada", Role::Editor).await;
     let talk = begin(&stage, &ada, &workspace.to_string(), false).await;
     let path = format!("/api/v1/workspaces/{workspace}/chat");

@@ -131,7 +131,7 @@ impl World {
             ("post", "/api/v1/sandboxes" | "/api/v1/threads") => {
                 json!({ "workspace_id": self.workspace })
             }
-            ("patch", "/api/v1/threads/{thread}") => json!({ "version": 2, "title": "Renamed" }),
+            ("patch", "/api/v1/threads/{thread}") => json!({ "version": 1, "title": "Renamed" }),
             ("post", "/api/v1/threads/{thread}/messages") => {
                 json!({ "kind": "text", "text": "x" })
             }
