@@ -6,6 +6,8 @@ pub mod collect;
 pub mod executions;
 pub mod files;
 pub mod gate;
+pub mod model_test;
+pub mod models;
 mod profile_settings;
 pub mod profiles;
 pub mod running;
@@ -22,6 +24,7 @@ use glovebox_protocol::sign::SigningKey;
 use glovebox_store::{MasterKey, Objects, Store};
 
 use crate::auth::Passwords;
+use crate::chat::model::ModelClient;
 use crate::config::Config;
 use crate::metrics::Metrics;
 use gate::BreakGlass;
@@ -44,6 +47,7 @@ struct Inner {
     passwords: Passwords,
     running: Running,
     metrics: Metrics,
+    models: ModelClient,
 }
 
 /// What a server is put together of.
@@ -80,6 +84,7 @@ impl App {
                 passwords: Passwords::new(),
                 running: Running::default(),
                 metrics: Metrics::default(),
+                models: ModelClient::default(),
             }),
         }
     }
@@ -134,6 +139,11 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.inner.metrics
+    }
+
+    /// What asks model endpoints.
+    pub(crate) fn models(&self) -> &ModelClient {
+        &self.inner.models
     }
 
     /// What the environment forces.

@@ -1,5 +1,5 @@
 //! Chat: what answers a message.
 //!
-//! [`turn`] is what a reply can do, and its only way to a thread, its sandbox and its files.
+//! [`model`] asks a model endpoint and reads what it says, whatever it is.
 
-pub(crate) mod turn;
+pub mod model;

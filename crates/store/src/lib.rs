@@ -17,6 +17,7 @@ mod execution;
 mod lease;
 mod member;
 mod migrate;
+mod model;
 mod objects;
 mod profile;
 mod secret;
@@ -39,6 +40,7 @@ pub use error::StoreError;
 pub use execution::{Execution, ExecutionState, NewExecution, Placed};
 pub use lease::{EndedWhy, Lease, LeaseNames, LeaseState, Meters, NewLease, QuotaReached};
 pub use member::{Member, Role};
+pub use model::{Model, ModelSettings};
 pub use objects::{ObjectKey, Objects, Upload};
 pub use profile::{
     Acknowledgement, CheckKind, CheckRecord, Profile, ProfileSettings, ProfileState,

@@ -15,6 +15,7 @@ mod foreign;
 mod forms;
 mod gate;
 mod metrics;
+mod models;
 mod reference;
 mod reset;
 mod roles;

@@ -87,6 +87,7 @@ impl World {
             .replace("{session}", &unknown)
             .replace("{key}", &unknown)
             .replace("{artifact}", &unknown)
+            .replace("{model}", &unknown)
             .replace("{execution}", &unknown);
         let needs_workspace = matches!(pattern, "/api/v1/sandboxes" | "/api/v1/artifacts");
         if needs_workspace {
@@ -116,6 +117,10 @@ impl World {
             ("patch", "/api/v1/admin/profiles/{profile}") => {
                 json!({ "version": 2, "name": "Renamed" })
             }
+            ("post", "/api/v1/admin/models") => {
+                json!({ "name": "M", "base_url": "http://127.0.0.1:9/v1", "model": "m" })
+            }
+            ("patch", "/api/v1/admin/models/{model}") => json!({ "version": 1, "name": "M" }),
             ("post", "/api/v1/admin/workspaces") => json!({ "name": "New" }),
             ("post", "/api/v1/admin/users") => {
                 json!({ "email": "n@example.com", "name": "N", "password": "long enough word" })

@@ -19,6 +19,8 @@ mod foreign;
 mod gate;
 #[path = "../http/metrics.rs"]
 mod metrics;
+#[path = "../http/models.rs"]
+mod models;
 #[path = "../http/reset.rs"]
 mod reset;
 #[path = "../http/roles.rs"]
