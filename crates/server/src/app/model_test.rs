@@ -57,7 +57,11 @@ impl App {
     ///
     /// # Errors
     /// When there is no such model, or its key cannot be opened.
-    pub async fn test_model(&self, actor: &Actor, id: ModelId) -> Result<ModelTest, ModelAdminError> {
+    pub async fn test_model(
+        &self,
+        actor: &Actor,
+        id: ModelId,
+    ) -> Result<ModelTest, ModelAdminError> {
         let found = self.store().model(id).await?;
         let model = found.ok_or(ModelAdminError::NotFound)?;
         let mut endpoint = self.endpoint(&model).await?;
@@ -341,8 +345,6 @@ fn first_few(models: &[String]) -> String {
 fn is_near(address: std::net::IpAddr) -> bool {
     match address {
         std::net::IpAddr::V4(address) => address.is_loopback() || address.is_private(),
-        std::net::IpAddr::V6(address) => {
-            address.is_loopback() || address.is_unique_local()
-        }
+        std::net::IpAddr::V6(address) => address.is_loopback() || address.is_unique_local(),
     }
 }

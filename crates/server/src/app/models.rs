@@ -225,7 +225,10 @@ fn changed(before: &ModelSettings, after: &ModelSettings) -> Vec<&'static str> {
         ("name", before.name != after.name),
         ("base_url", before.base_url != after.base_url),
         ("model", before.model != after.model),
-        ("context_tokens", before.context_tokens != after.context_tokens),
+        (
+            "context_tokens",
+            before.context_tokens != after.context_tokens,
+        ),
         (
             "connect_timeout_seconds",
             before.connect_timeout_seconds != after.connect_timeout_seconds,

@@ -75,7 +75,10 @@ async fn a_model_is_changed_by_whoever_read_it_last(database: Database) {
     };
     write(&model).await.unwrap();
     let conflict = write(&model).await.unwrap_err();
-    assert!(matches!(conflict, StoreError::Conflict { .. }), "{conflict}");
+    assert!(
+        matches!(conflict, StoreError::Conflict { .. }),
+        "{conflict}"
+    );
     let model = store.model(id).await.unwrap().unwrap();
     assert_eq!((model.version, model.settings.context_tokens), (2, 8_192));
 }

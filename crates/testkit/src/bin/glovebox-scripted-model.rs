@@ -31,7 +31,10 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "whoever started it waits for this line")]
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever started it waits for this line"
+)]
 fn announce(base_url: &str) {
     println!("{base_url}");
 }

@@ -44,13 +44,19 @@ fn chosen(asked: &Asked, stage: &Stage) -> Result<Play, Reply> {
         && asked.headers.get("authorization") != Some(&format!("Bearer {key}"))
     {
         // As a careless endpoint does, with what it was sent.
-        let sent = asked.headers.get("authorization").cloned().unwrap_or_default();
+        let sent = asked
+            .headers
+            .get("authorization")
+            .cloned()
+            .unwrap_or_default();
         let text = format!("Incorrect API key provided: {sent}");
         return Err(Reply::failure(401, &text, "invalid_api_key"));
     }
     if asked.path.ends_with("/models") && !script.models.is_empty() {
         let models: Vec<Value> = script.models.iter().map(|id| json!({ "id": id })).collect();
-        return Err(Reply::document(&json!({ "object": "list", "data": models })));
+        return Err(Reply::document(
+            &json!({ "object": "list", "data": models }),
+        ));
     }
     if !asked.path.ends_with("/chat/completions") {
         return Err(Reply::failure(404, "no such route", "not_found"));
@@ -62,7 +68,11 @@ fn chosen(asked: &Asked, stage: &Stage) -> Result<Play, Reply> {
     }
     match stage.rule(&asked.body) {
         Some(rule) => Ok(rule.then.clone()),
-        None => Err(Reply::failure(400, "the script has no rule for this", "no_rule")),
+        None => Err(Reply::failure(
+            400,
+            "the script has no rule for this",
+            "no_rule",
+        )),
     }
 }
 
@@ -81,7 +91,7 @@ async fn perform(stream: &mut TcpStream, play: &Play, question: &Value) -> std::
     } else {
         "application/json"
     };
-    let mut reply = Reply::begin(stream, play.status, kind, &play.headers).await?;
+    let reply = Reply::begin(stream, play.status, kind, &play.headers).await?;
     let pieces = match &play.body {
         Some(body) => vec![body.clone(); play.repeat],
         None if play.stream => events(play, question),
@@ -199,7 +209,11 @@ fn whole_call(play: &Play, index: usize, call: &Call) -> Value {
 }
 
 fn finish(play: &Play) -> &str {
-    let usual = if play.calls.is_empty() { "stop" } else { "tool_calls" };
+    let usual = if play.calls.is_empty() {
+        "stop"
+    } else {
+        "tool_calls"
+    };
     play.finish.as_deref().unwrap_or(usual)
 }
 

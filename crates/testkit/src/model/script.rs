@@ -145,17 +145,23 @@ impl When {
         let empty = Vec::new();
         let messages = question["messages"].as_array().unwrap_or(&empty);
         let is_person = |message: &&Value| message["role"] == "user";
-        let is_result = |message: &&Value| message["role"] == "tool" || message["role"] == "function";
+        let is_result =
+            |message: &&Value| message["role"] == "tool" || message["role"] == "function";
         let holds = |part: &Option<String>, message: Option<&Value>| {
             part.as_ref().is_none_or(|part| {
                 let text = message.and_then(|message| message["content"].as_str());
                 text.is_some_and(|text| text.contains(part.as_str()))
             })
         };
-        let results = messages.iter().rev().take_while(|message| !is_person(message));
+        let results = messages
+            .iter()
+            .rev()
+            .take_while(|message| !is_person(message));
         let offers = |tool: &String| {
             let tools = question["tools"].as_array().unwrap_or(&empty);
-            tools.iter().any(|one| one["function"]["name"] == tool.as_str())
+            tools
+                .iter()
+                .any(|one| one["function"]["name"] == tool.as_str())
         };
         holds(&self.said, messages.iter().rev().find(is_person))
             && holds(&self.last, messages.last())
@@ -163,7 +169,9 @@ impl When {
             && self
                 .results
                 .is_none_or(|count| results.filter(is_result).count() == count)
-            && self.may_call.is_none_or(|may| may == (question["tool_choice"] != "none"))
+            && self
+                .may_call
+                .is_none_or(|may| may == (question["tool_choice"] != "none"))
     }
 }
 

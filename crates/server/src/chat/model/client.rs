@@ -109,7 +109,10 @@ impl ModelClient {
     ///
     /// # Errors
     /// When there is no answer, or it does not take the key.
-    pub async fn models(&self, endpoint: &ModelEndpoint) -> Result<Option<Vec<String>>, ModelError> {
+    pub async fn models(
+        &self,
+        endpoint: &ModelEndpoint,
+    ) -> Result<Option<Vec<String>>, ModelError> {
         let call = Call {
             method: Method::GET,
             call: "/models",
@@ -127,7 +130,10 @@ impl ModelClient {
             Err(error) => return Err(error),
         };
         let mut body = response.into_body();
-        let whole = timeout(endpoint.silence_timeout, channel.whole(&mut body, MAX_ASIDE));
+        let whole = timeout(
+            endpoint.silence_timeout,
+            channel.whole(&mut body, MAX_ASIDE),
+        );
         let whole = whole.await.map_err(|_| silent(endpoint.silence_timeout))?;
         let whole = whole.map_err(broken)?;
         Ok(serde_json::from_slice(&whole).ok().as_ref().and_then(names))

@@ -125,7 +125,11 @@ impl Refusal {
 
     fn is_used_up(&self) -> bool {
         self.status == StatusCode::PAYMENT_REQUIRED
-            || self.says(&["insufficient_quota", "exceeded your current quota", "billing"])
+            || self.says(&[
+                "insufficient_quota",
+                "exceeded your current quota",
+                "billing",
+            ])
     }
 
     fn says(&self, words: &[&str]) -> bool {
@@ -145,9 +149,12 @@ impl Refusal {
                 self.model
             ),
             429 => "the model's endpoint has too many requests just now".into(),
-            300..400 => "the endpoint sends us to another address, which is not followed".into(),
+            300..=399 => "the endpoint sends us to another address, which is not followed".into(),
             200..300 => "the model's endpoint broke off with an error".into(),
-            500.. => format!("the model's endpoint failed (status {})", self.status.as_u16()),
+            500.. => format!(
+                "the model's endpoint failed (status {})",
+                self.status.as_u16()
+            ),
             status => format!("the model's endpoint refused the request (status {status})"),
         };
         match &self.said {
@@ -310,15 +317,45 @@ mod tests {
     #[test]
     fn every_refusal_has_a_plain_name() {
         for (status, said, code, part) in [
-            (401, Some("Incorrect API key: sk-ab***yz"), "model_key", "does not accept the API key"),
+            (
+                401,
+                Some("Incorrect API key: sk-ab***yz"),
+                "model_key",
+                "does not accept the API key",
+            ),
             (402, None, "model_used_up", "used up"),
-            (403, Some("region"), "model_forbidden", "does not allow this: region"),
+            (
+                403,
+                Some("region"),
+                "model_forbidden",
+                "does not allow this: region",
+            ),
             (404, None, "model_not_found", "knows no model `small-1`"),
             (429, None, "model_busy", "too many requests"),
-            (429, Some("You exceeded your current quota"), "model_used_up", "used up"),
-            (400, Some("maximum context length is 8192"), "model_context", "longer than the model"),
-            (413, Some("prompt is too long"), "model_context", "longer than the model"),
-            (400, Some("bad field"), "model_refused", "refused the request (status 400): bad field"),
+            (
+                429,
+                Some("You exceeded your current quota"),
+                "model_used_up",
+                "used up",
+            ),
+            (
+                400,
+                Some("maximum context length is 8192"),
+                "model_context",
+                "longer than the model",
+            ),
+            (
+                413,
+                Some("prompt is too long"),
+                "model_context",
+                "longer than the model",
+            ),
+            (
+                400,
+                Some("bad field"),
+                "model_refused",
+                "refused the request (status 400): bad field",
+            ),
             (302, None, "model_refused", "not followed"),
             (500, None, "model_failed", "failed (status 500)"),
             (503, Some("overloaded"), "model_failed", "overloaded"),
@@ -335,14 +372,20 @@ mod tests {
     #[test]
     fn what_an_endpoint_says_is_found_in_whatever_form() {
         for (body, expected) in [
-            (json!({ "error": { "message": "no", "code": "bad" } }), "no (bad)"),
+            (
+                json!({ "error": { "message": "no", "code": "bad" } }),
+                "no (bad)",
+            ),
             (json!({ "error": "no" }), "no"),
             (json!({ "error": { "message": "no", "code": 404 } }), "no"),
             (json!([{ "error": { "message": "no" } }]), "no"),
             (json!({ "object": "error", "message": "no" }), "no"),
             (json!({ "detail": "no" }), "no"),
             (json!({ "message": "line\n one\u{1b}[31m" }), "line one[31m"),
-            (json!({ "error": { "message": "the key gbk_x is bad" } }), "the key … is bad"),
+            (
+                json!({ "error": { "message": "the key gbk_x is bad" } }),
+                "the key … is bad",
+            ),
         ] {
             let found = said(body.to_string().as_bytes(), Some("gbk_x"));
             assert_eq!(found.as_deref(), Some(expected), "{body}");

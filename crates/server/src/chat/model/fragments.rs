@@ -82,21 +82,25 @@ impl Gathered {
 
     /// All that was said.
     pub(super) fn said(self) -> Said {
-        let calls = self.calls.into_iter().enumerate().map(|(place, call)| ToolCall {
-            id: if call.id.is_empty() {
-                // Nine letters and digits: one maker's servers take no others.
-                format!("call{:05}", place + 1)
-            } else {
-                call.id
-            },
-            name: call.name,
-            arguments: if call.arguments.trim().is_empty() {
-                "{}".into()
-            } else {
-                call.arguments
-            },
-            is_legacy: call.is_legacy,
-        });
+        let calls = self
+            .calls
+            .into_iter()
+            .enumerate()
+            .map(|(place, call)| ToolCall {
+                id: if call.id.is_empty() {
+                    // Nine letters and digits: one maker's servers take no others.
+                    format!("call{:05}", place + 1)
+                } else {
+                    call.id
+                },
+                name: call.name,
+                arguments: if call.arguments.trim().is_empty() {
+                    "{}".into()
+                } else {
+                    call.arguments
+                },
+                is_legacy: call.is_legacy,
+            });
         Said {
             text: self.text,
             calls: calls.collect(),
@@ -173,8 +177,8 @@ impl Gathered {
             return (!is_other(&self.calls[at])).then_some(at);
         }
         let last = self.calls.last()?;
-        let begins = is_other(last)
-            || !name.is_empty() && (last.name != name || is_whole(&last.arguments));
+        let begins =
+            is_other(last) || !name.is_empty() && (last.name != name || is_whole(&last.arguments));
         (!begins).then(|| self.calls.len() - 1)
     }
 

@@ -141,7 +141,11 @@ fn assistant(text: &str, calls: &[ToolCall]) -> Value {
 /// it would refuse the whole conversation.
 fn function(call: &ToolCall) -> Value {
     let is_object = serde_json::from_str::<Map<String, Value>>(&call.arguments).is_ok();
-    let arguments = if is_object { call.arguments.as_str() } else { "{}" };
+    let arguments = if is_object {
+        call.arguments.as_str()
+    } else {
+        "{}"
+    };
     json!({ "name": call.name, "arguments": arguments })
 }
 
@@ -199,7 +203,10 @@ mod tests {
         assert_eq!(body["tools"][0]["function"]["name"], "count");
         let sent = &body["messages"];
         assert_eq!(sent[2]["content"], Value::Null);
-        assert_eq!(sent[2]["tool_calls"][0]["function"]["arguments"], "{\"n\":1}");
+        assert_eq!(
+            sent[2]["tool_calls"][0]["function"]["arguments"],
+            "{\"n\":1}"
+        );
         assert_eq!(sent[2]["tool_calls"][1]["function"]["arguments"], "{}");
         assert_eq!(
             sent[3],

@@ -127,7 +127,10 @@ mod tests {
             read("retry-after", "Mon, 30 Nov 2026 10:00:09 GMT"),
             Some(9_000)
         );
-        assert_eq!(read("retry-after", "Mon, 30 Nov 2026 09:00:00 GMT"), Some(0));
+        assert_eq!(
+            read("retry-after", "Mon, 30 Nov 2026 09:00:00 GMT"),
+            Some(0)
+        );
         for bad in ["-1", "soon", "NaN", "1e300"] {
             assert_eq!(read("retry-after", bad), None, "{bad}");
         }

@@ -62,7 +62,15 @@ async fn an_answer_is_the_same_in_whatever_form_it_comes() {
         { "name": "run", "arguments": { "code": "print('ü')" } },
         { "name": "list" }
     ]);
-    let all = ["id", "type", "role", "finish", "usage", "done", "content_type"];
+    let all = [
+        "id",
+        "type",
+        "role",
+        "finish",
+        "usage",
+        "done",
+        "content_type",
+    ];
     let mut forms = vec![
         json!({}),
         json!({ "stream": false }),
@@ -101,8 +109,16 @@ async fn an_answer_is_the_same_in_whatever_form_it_comes() {
 async fn what_is_no_answer_has_a_plain_name() {
     let stream = |body: &str| json!({ "body": body });
     for (then, code, part) in [
-        (stream("data: {\"choices\": [}\n\n"), "model_malformed", "no JSON"),
-        (stream("data: {\"error\": {\"message\": \"overloaded\"}}\n\n"), "model_failed", "overloaded"),
+        (
+            stream("data: {\"choices\": [}\n\n"),
+            "model_malformed",
+            "no JSON",
+        ),
+        (
+            stream("data: {\"error\": {\"message\": \"overloaded\"}}\n\n"),
+            "model_failed",
+            "overloaded",
+        ),
         (stream(": nothing\n\n"), "model_cut", "cut off"),
         (stream(""), "model_cut", "cut off"),
         (stream("data: [DONE]\n\n"), "ok", ""),
@@ -157,7 +173,10 @@ async fn what_is_no_answer_has_a_plain_name() {
             Err(error) => {
                 assert_eq!(error.code(), code, "{then}: {error}");
                 assert!(error.message().contains(part), "{}", error.message());
-                assert!(!format!("{error:?} {}", error.message()).contains(KEY), "{then}");
+                assert!(
+                    !format!("{error:?} {}", error.message()).contains(KEY),
+                    "{then}"
+                );
             }
         }
     }
@@ -220,7 +239,11 @@ async fn who_is_not_there_or_says_nothing_is_told_apart() {
     let nobody = endpoint(&format!("http://{address}/v1"));
     let error = client.try_connect(&nobody).await.unwrap_err();
     assert_eq!(error.code(), "model_unreachable");
-    assert!(error.message().contains("nobody listens there"), "{}", error.message());
+    assert!(
+        error.message().contains("nobody listens there"),
+        "{}",
+        error.message()
+    );
     let unknown = endpoint("http://no-such-host.invalid/v1");
     let error = client.try_connect(&unknown).await.unwrap_err();
     assert!(matches!(error, ModelError::Resolve { .. }), "{error}");
@@ -279,7 +302,14 @@ async fn the_key_is_sent_to_its_place_and_shown_nowhere() {
         ..endpoint
     };
     assert_eq!(ask(&bare).await.unwrap_err().code(), "model_key");
-    assert!(!model.seen().last().unwrap().headers.contains_key("authorization"));
+    assert!(
+        !model
+            .seen()
+            .last()
+            .unwrap()
+            .headers
+            .contains_key("authorization")
+    );
 }
 
 #[tokio::test]
@@ -287,7 +317,9 @@ async fn a_name_that_stands_for_this_machine_is_fine() {
     let script = json!({ "rules": [{ "then": { "text": "here" } }] });
     let model = ScriptedModel::play(script).await.unwrap();
     let port = model.address().port();
-    let (heard, _) = ask(&endpoint(&format!("http://localhost:{port}/v1"))).await.unwrap();
+    let (heard, _) = ask(&endpoint(&format!("http://localhost:{port}/v1")))
+        .await
+        .unwrap();
     assert_eq!(heard, "here");
     assert_eq!(model.seen()[0].headers["host"], format!("localhost:{port}"));
 }
@@ -330,10 +362,17 @@ async fn tls_is_believed_for_the_name_that_stands_in_the_address_only() {
     roots.add(certified.der().clone()).unwrap();
     let believing = ModelClient::believing(roots);
     let right = endpoint(&format!("https://localhost:{port}/v1"));
-    assert_eq!(believing.models(&right).await.unwrap().unwrap(), ["scripted"]);
+    assert_eq!(
+        believing.models(&right).await.unwrap().unwrap(),
+        ["scripted"]
+    );
     let other = endpoint(&format!("https://127.0.0.1:{port}/v1"));
     let error = believing.models(&other).await.unwrap_err();
     assert!(matches!(error, ModelError::Tls { .. }), "{error}");
     let error = ModelClient::default().models(&right).await.unwrap_err();
-    assert!(error.message().contains("no secure connection"), "{}", error.message());
+    assert!(
+        error.message().contains("no secure connection"),
+        "{}",
+        error.message()
+    );
 }
