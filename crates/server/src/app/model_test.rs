@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::App;
 use super::models::{ModelAdminError, entry};
 use crate::chat::model::{
-    ChatMessage, ChatRequest, ModelClient, ModelEndpoint, ModelError, Said, Tool, ToolUse,
+    ChatMessage, ChatRequest, ModelEndpoint, ModelError, Said, Tool, ToolUse,
 };
 
 /// How long somebody who waits at a button waits for one answer at most.
@@ -66,7 +66,7 @@ impl App {
         let model = found.ok_or(ModelAdminError::NotFound)?;
         let mut endpoint = self.endpoint(&model).await?;
         endpoint.silence_timeout = endpoint.silence_timeout.min(PATIENCE);
-        let test = Looking::new(self.models(), &endpoint).look().await;
+        let test = Looking::new(&endpoint).look().await;
         let mut changes = self.store().begin().await?;
         let entry = entry("model.test", id, &model.settings.name, &[]);
         changes.record(actor, entry).await?;
@@ -77,7 +77,6 @@ impl App {
 
 /// A test on its way.
 struct Looking<'a> {
-    client: &'a ModelClient,
     endpoint: &'a ModelEndpoint,
     seen: ModelTest,
 }
@@ -86,9 +85,8 @@ struct Looking<'a> {
 struct Failed;
 
 impl<'a> Looking<'a> {
-    fn new(client: &'a ModelClient, endpoint: &'a ModelEndpoint) -> Self {
+    fn new(endpoint: &'a ModelEndpoint) -> Self {
         Self {
-            client,
             endpoint,
             seen: ModelTest {
                 steps: Vec::new(),
@@ -171,7 +169,7 @@ impl<'a> Looking<'a> {
     async fn connection(&mut self) -> Result<(), Failed> {
         let step = ("connection", "Connection");
         let begun = Instant::now();
-        if let Err(error) = self.client.try_connect(self.endpoint).await {
+        if let Err(error) = self.endpoint.client.try_connect(self.endpoint).await {
             return Err(self.fail(step, &error));
         }
         let how = if self.endpoint.base_url.is_encrypted() {
@@ -187,7 +185,7 @@ impl<'a> Looking<'a> {
     /// Asks for the list of models, which needs the key and costs nothing.
     async fn key(&mut self) -> Result<(), Failed> {
         let step = ("key", "API key");
-        match self.client.models(self.endpoint).await {
+        match self.endpoint.client.models(self.endpoint).await {
             Ok(models) => {
                 let message = match (&self.endpoint.api_key, &models) {
                     (_, None) => "the endpoint does not list its models; the key is tried next",
@@ -310,7 +308,11 @@ impl<'a> Looking<'a> {
         request: &ChatRequest<'_>,
         begun: Instant,
     ) -> Result<(Said, bool), ModelError> {
-        let mut answer = self.client.ask_once(self.endpoint, request).await?;
+        let mut answer = self
+            .endpoint
+            .client
+            .ask_once(self.endpoint, request)
+            .await?;
         let late = || ModelError::TooSlow {
             seconds: PATIENCE.as_secs(),
         };

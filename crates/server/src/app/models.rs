@@ -195,6 +195,7 @@ impl App {
         let key = key.and_then(|key| String::from_utf8(key.to_vec()).ok());
         let seconds = |seconds: u32| Duration::from_secs(seconds.into());
         Ok(ModelEndpoint {
+            client: self.models().clone(),
             base_url: BaseUrl::parse(&settings.base_url)?,
             model: settings.model.clone(),
             context_tokens: settings.context_tokens,

@@ -30,6 +30,8 @@ use zeroize::Zeroizing;
 /// One endpoint and the model that is asked for there, ready to be used.
 #[derive(Clone)]
 pub struct ModelEndpoint {
+    /// What asks it.
+    pub client: ModelClient,
     /// Where it is.
     pub base_url: BaseUrl,
     /// The model, as the endpoint calls it.

@@ -117,11 +117,11 @@ async fn a_model_is_set_changed_and_deleted() {
     let entries = log["items"].as_array().unwrap();
     let line = |entry: &Value| format!("{} {}", entry["action"], entry["fields"]);
     let lines: Vec<_> = entries.iter().rev().map(line).collect();
-    assert_eq!(lines.len(), 8, "{lines:?}");
+    assert_eq!(lines.len(), 9, "{lines:?}");
     assert!(lines[0].contains("model.create") && lines[0].contains("\"api_key\""));
     assert_eq!(lines[1], "\"model.update\" [\"context_tokens\"]");
     assert_eq!(lines[3], "\"model.update\" [\"base_url\",\"api_key\"]");
-    assert_eq!(lines[7], "\"model.delete\" []");
+    assert_eq!(lines[8], "\"model.delete\" []");
 }
 
 #[tokio::test]

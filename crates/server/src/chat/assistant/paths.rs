@@ -97,10 +97,12 @@ fn link(text: &str, is_last: bool) -> Found {
     let open = if is_last { Found::Nothing } else { Found::Open };
     let Some(middle) = text.find("](") else {
         let goes_on = text.len() > 1 && text[1..].contains(['\n', '[']);
-        let is_closed = text
-            .find(']')
-            .is_some_and(|at| at + 1 < text.len());
-        return if goes_on || is_closed { Found::Nothing } else { open };
+        let is_closed = text.find(']').is_some_and(|at| at + 1 < text.len());
+        return if goes_on || is_closed {
+            Found::Nothing
+        } else {
+            open
+        };
     };
     let words = &text[1..middle];
     if words.contains(['\n', ']']) {
@@ -153,7 +155,11 @@ fn path(text: &str, before: Option<char>, is_last: bool) -> Found {
         }
         may_begin |= !is_last && begins_with(start, text);
     }
-    if may_begin { Found::Open } else { Found::Nothing }
+    if may_begin {
+        Found::Open
+    } else {
+        Found::Nothing
+    }
 }
 
 fn path_after(text: &str, start: &str, is_last: bool) -> Found {
@@ -182,7 +188,9 @@ fn whole_path(text: &str) -> Option<String> {
         // `file:///a`, `sandbox:/a`, `sandbox:a`.
         Some(scheme) => text[scheme.len()..].trim_start_matches('/'),
         None => {
-            let folder = FOLDERS.into_iter().find(|folder| begins_with(text, folder))?;
+            let folder = FOLDERS
+                .into_iter()
+                .find(|folder| begins_with(text, folder))?;
             let rest = &text[folder.len()..];
             if !rest.is_empty() && !rest.starts_with('/') {
                 return None;
@@ -197,11 +205,19 @@ fn whole_path(text: &str) -> Option<String> {
         let path = format!("/{}", path.trim_matches('/'));
         FOLDERS.contains(&path.as_str())
     };
-    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let name = path
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
     if name.is_empty() || scheme.is_some() && is_folder(path) {
         return Some(THE_FOLDER.into());
     }
-    Some(if scheme.is_some() { decoded(name) } else { name.into() })
+    Some(if scheme.is_some() {
+        decoded(name)
+    } else {
+        name.into()
+    })
 }
 
 fn begins_with(text: &str, start: &str) -> bool {
@@ -242,8 +258,14 @@ mod tests {
         ("sandbox:/mnt/data/x.pdf is there", "x.pdf is there"),
         ("file:///workspace/My%20Report.docx", "My Report.docx"),
         ("FILE:///workspace/x.csv", "x.csv"),
-        ("[Download the deck](sandbox:/workspace/deck.pptx)", "Download the deck (deck.pptx)"),
-        ("[deck.pptx](sandbox:/workspace/deck.pptx) is ready", "deck.pptx is ready"),
+        (
+            "[Download the deck](sandbox:/workspace/deck.pptx)",
+            "Download the deck (deck.pptx)",
+        ),
+        (
+            "[deck.pptx](sandbox:/workspace/deck.pptx) is ready",
+            "deck.pptx is ready",
+        ),
         ("[Get deck.pptx](/workspace/deck.pptx)", "Get deck.pptx"),
         ("![chart](/workspace/chart.png)\n", "chart (chart.png)\n"),
         ("![](sandbox:/workspace/chart.png)", "chart.png"),
@@ -256,17 +278,32 @@ mod tests {
         ("[here](sandbox:/workspace/)", "here"),
         ("/mnt/data/sub/dir/y.json: done", "y.json: done"),
         // What is no path of a sandbox stays.
-        ("https://example.com/workspace/a.csv", "https://example.com/workspace/a.csv"),
-        ("[docs](https://example.com/tmp/x)", "[docs](https://example.com/tmp/x)"),
+        (
+            "https://example.com/workspace/a.csv",
+            "https://example.com/workspace/a.csv",
+        ),
+        (
+            "[docs](https://example.com/tmp/x)",
+            "[docs](https://example.com/tmp/x)",
+        ),
         ("a/workspace/b", "a/workspace/b"),
         ("/workspaces/a", "/workspaces/a"),
-        ("df[['a', 'b']] and [x] and [y](", "df[['a', 'b']] and [x] and [y]("),
+        (
+            "df[['a', 'b']] and [x] and [y](",
+            "df[['a', 'b']] and [x] and [y](",
+        ),
         ("[1]: note\n[2] more", "[1]: note\n[2] more"),
         ("- [ ] to do\n- [x] done", "- [ ] to do\n- [x] done"),
-        ("profile: fine, sandbox: fine", "profile: fine, sandbox: fine"),
+        (
+            "profile: fine, sandbox: fine",
+            "profile: fine, sandbox: fine",
+        ),
         ("either/or and 1/2 and /tm", "either/or and 1/2 and /tm"),
         ("wow! great!", "wow! great!"),
-        ("[jump](#part) [mail](mailto:a@b)", "[jump](#part) [mail](mailto:a@b)"),
+        (
+            "[jump](#part) [mail](mailto:a@b)",
+            "[jump](#part) [mail](mailto:a@b)",
+        ),
         ("the file: x.csv", "the file: x.csv"),
         ("100 % of /workspace/100%.csv", "100 % of 100%.csv"),
         ("世界 /workspace/世界.csv 🙂", "世界 世界.csv 🙂"),

@@ -217,7 +217,10 @@ mod tests {
 
     #[test]
     fn what_a_model_may_ask_for_is_taken() {
-        let run = wish(&call("run_python", r#"{"code": "1", "plan": "Counts\nmore"}"#));
+        let run = wish(&call(
+            "run_python",
+            r#"{"code": "1", "plan": "Counts\nmore"}"#,
+        ));
         let expected = Wish::Run {
             code: "1".into(),
             plan: "Counts".into(),
@@ -228,14 +231,20 @@ mod tests {
         assert_eq!(wish(&call("list_files", "{}")), Ok(Wish::List));
         let open = wish(&call("open_knowledge_file", r#"{"name": "a.pdf"}"#));
         assert_eq!(open, Ok(Wish::Open("a.pdf".into())));
-        let over = hand_over(&call("code_execution", r#"{"task": " sum ", "files": ["a"]}"#));
+        let over = hand_over(&call(
+            "code_execution",
+            r#"{"task": " sum ", "files": ["a"]}"#,
+        ));
         assert_eq!(over.unwrap().task, "sum");
     }
 
     #[test]
     fn what_a_model_may_not_choose_is_refused() {
         for (name, arguments) in [
-            ("run_python", r#"{"code": "1", "plan": "x", "sandbox": "other"}"#),
+            (
+                "run_python",
+                r#"{"code": "1", "plan": "x", "sandbox": "other"}"#,
+            ),
             ("run_python", r#"{"code": "1", "timeout": 9999}"#),
             ("run_python", r#"{"code": "1", "image": "root"}"#),
             ("run_python", r#"["1", "plan"]"#),
@@ -244,7 +253,10 @@ mod tests {
             ("run_python", r#"{"code": " "}"#),
             ("run_python", "\"1\""),
             ("list_files", r#"{"thread": "other"}"#),
-            ("open_knowledge_file", r#"{"name": "a", "workspace": "other"}"#),
+            (
+                "open_knowledge_file",
+                r#"{"name": "a", "workspace": "other"}"#,
+            ),
             ("delete_everything", "{}"),
             ("code_execution", r#"{"task": "x"}"#),
         ] {
@@ -256,7 +268,10 @@ mod tests {
             r#"{"files": []}"#,
             "[]",
         ] {
-            assert!(hand_over(&call(CODE_EXECUTION, arguments)).is_err(), "{arguments}");
+            assert!(
+                hand_over(&call(CODE_EXECUTION, arguments)).is_err(),
+                "{arguments}"
+            );
         }
         assert!(hand_over(&call("run_python", "{}")).is_err());
     }

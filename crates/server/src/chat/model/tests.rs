@@ -16,6 +16,7 @@ const KEY: &str = "sk-planted-0123456789";
 
 fn endpoint(base_url: &str) -> ModelEndpoint {
     ModelEndpoint {
+        client: ModelClient::default(),
         base_url: BaseUrl::parse(base_url).unwrap(),
         model: "scripted".into(),
         context_tokens: 8_192,
