@@ -182,6 +182,34 @@ pub enum MessageKind {
     Code,
 }
 
+impl MessageKind {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Code => "code",
+        }
+    }
+}
+
+impl std::str::FromStr for MessageKind {
+    type Err = UnknownKind;
+
+    fn from_str(word: &str) -> Result<Self, UnknownKind> {
+        match word {
+            "text" => Ok(Self::Text),
+            "code" => Ok(Self::Code),
+            _ => Err(UnknownKind),
+        }
+    }
+}
+
+/// A word that names no kind of message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a message is `text` or `code`")]
+pub struct UnknownKind;
+
 /// A file that was sent with a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentFile {

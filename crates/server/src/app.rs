@@ -2,10 +2,15 @@
 //! knows of HTTP; `http/` extracts, calls one of these and answers.
 
 pub mod account;
+pub mod artifacts;
+pub mod attachments;
+pub mod chats;
 pub mod collect;
 pub mod executions;
 pub mod files;
 pub mod gate;
+pub mod knowledge;
+pub mod messages;
 pub mod model_test;
 pub mod models;
 mod profile_settings;
@@ -13,6 +18,8 @@ pub mod profiles;
 pub mod running;
 pub mod sandboxes;
 pub mod setup;
+pub mod threads;
+mod uploads;
 pub mod users;
 pub mod workspaces;
 
@@ -24,6 +31,7 @@ use glovebox_protocol::sign::SigningKey;
 use glovebox_store::{MasterKey, Objects, Store};
 
 use crate::auth::Passwords;
+use crate::chat::live::Live;
 use crate::chat::model::ModelClient;
 use crate::config::Config;
 use crate::metrics::Metrics;
@@ -46,6 +54,7 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    live: Live,
     metrics: Metrics,
     models: ModelClient,
 }
@@ -83,6 +92,7 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
+                live: Live::default(),
                 metrics: Metrics::default(),
                 models: ModelClient::default(),
             }),
@@ -135,6 +145,10 @@ impl App {
 
     pub(crate) fn running(&self) -> &Running {
         &self.inner.running
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.inner.live
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

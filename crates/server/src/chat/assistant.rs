@@ -25,36 +25,16 @@ use self::session::Session;
 use self::tools::HandOver;
 use self::voice::Voice;
 use super::model::{ChatMessage, Finish, ModelEndpoint, Said, ToolCall, ToolUse};
-use super::turn::Turn;
+use super::turn::{Turn, TurnError};
 
 /// How often the model is asked in one reply; the last time it has to say something.
 const MAX_ROUNDS: usize = 8;
-
-/// Why a reply did not come to its end.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReplyError {
-    /// Somebody asked for its end.
-    #[error("the reply was stopped")]
-    Stopped,
-    /// It could not go on: it has a code, a sentence and what to do about it.
-    #[error("{}", .0.message)]
-    Failed(ReplyFailure),
-    /// The database or the files failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl ReplyError {
-    fn failed(code: &str, message: &str, fix: &str) -> Self {
-        Self::Failed(ReplyFailure::new(code, message, fix))
-    }
-}
 
 /// Answers the newest message of a thread. What was said is kept also where it ends early.
 ///
 /// # Errors
 /// Why it did not come to its end.
-pub(crate) async fn reply(turn: &Turn, model: &ModelEndpoint) -> Result<(), ReplyError> {
+pub(crate) async fn reply(turn: &Turn, model: &ModelEndpoint) -> Result<(), TurnError> {
     let history = turn.history().await?;
     let files = turn.files().await?;
     let mut reply = Reply {
@@ -74,7 +54,7 @@ pub(crate) async fn reply(turn: &Turn, model: &ModelEndpoint) -> Result<(), Repl
     };
     turn.keep_turns(&kept.to_json(), reply.voice.said()).await?;
     replied?;
-    finished.map_err(ReplyError::from)
+    finished.map_err(TurnError::from)
 }
 
 /// One reply on its way.
@@ -92,7 +72,7 @@ struct Reply<'a> {
 }
 
 impl Reply<'_> {
-    async fn talk(&mut self, system: &str) -> Result<(), ReplyError> {
+    async fn talk(&mut self, system: &str) -> Result<(), TurnError> {
         let tools = tools::of_assistant();
         let mut is_asked_twice = false;
         for round in 1..=MAX_ROUNDS {
@@ -132,11 +112,11 @@ impl Reply<'_> {
                 self.said.push(ChatMessage::Tool { call, text });
             }
         }
-        Err(ReplyError::failed(
+        Err(TurnError::Refused(ReplyFailure::new(
             "model_empty",
             "the model gave no answer in words",
             "try again; when it stays so, a system admin tests the model at Admin → System → Models",
-        ))
+        )))
     }
 
     /// The model has said its last word.
@@ -170,7 +150,7 @@ impl Reply<'_> {
     }
 
     /// Does what a call asks for, and says what came of it in words for the model.
-    async fn call(&mut self, call: &ToolCall) -> Result<String, ReplyError> {
+    async fn call(&mut self, call: &ToolCall) -> Result<String, TurnError> {
         self.voice.flush_all().await?;
         let wanted: HandOver = match tools::hand_over(call) {
             Ok(wanted) => wanted,

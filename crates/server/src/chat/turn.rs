@@ -1,12 +1,29 @@
 //! What a reply can do: the only way from an assistant to a thread, its sandbox and its files.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use glovebox_protocol::ids::MessageId;
-use glovebox_protocol::thread::{Author, MessageKind, ReplyFailure, SentFile, ThreadEventBody};
-use glovebox_store::StoreError;
+use glovebox_protocol::thread::{
+    Author, MessageKind, ReplyFailure, ReplyOutcome, SentFile, ThreadEventBody,
+};
+use glovebox_store::{Access, Message, StoreError, Thread};
 use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::app::App;
+use crate::app::models::ModelAdminError;
+use crate::chat::model::ModelEndpoint;
 
 /// One reply on its way: it runs with the rights of whoever asked for it, in one thread.
-pub(crate) struct Turn {}
+pub(crate) struct Turn {
+    pub(super) app: App,
+    access: Access,
+    pub(super) thread: Thread,
+    question: Message,
+    reply: Message,
+    stop: watch::Receiver<bool>,
+    steps: AtomicU32,
+}
 
 /// What a file of a thread is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,28 +120,125 @@ pub(crate) enum TurnError {
 }
 
 impl Turn {
+    /// `messages` are what is answered, and the reply.
+    pub(super) fn new(
+        app: App,
+        access: Access,
+        thread: Thread,
+        messages: (Message, Message),
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        let (question, reply) = messages;
+        Self {
+            app,
+            access,
+            thread,
+            question,
+            reply,
+            stop,
+            steps: AtomicU32::new(0),
+        }
+    }
+
     /// Stores and streams an event of the thread. Whoever tells text batches it.
-    pub(crate) async fn tell(&self, body: ThreadEventBody) -> Result<(), StoreError>;
+    pub(crate) async fn tell(&self, body: ThreadEventBody) -> Result<(), StoreError> {
+        self.tell_all(&[body]).await
+    }
+
+    /// The same for several at once, in their order.
+    pub(super) async fn tell_all(&self, bodies: &[ThreadEventBody]) -> Result<(), StoreError> {
+        if bodies.is_empty() {
+            return Ok(());
+        }
+        let seq = self.app.store().tell(self.thread.id, bodies).await?;
+        self.app.live().told(self.thread.id, seq);
+        Ok(())
+    }
 
     /// The reply.
-    pub(crate) fn reply(&self) -> MessageId;
+    pub(crate) fn reply(&self) -> MessageId {
+        self.reply.id
+    }
+
+    /// What is answered.
+    pub(crate) fn question(&self) -> &Message {
+        &self.question
+    }
+
+    /// The endpoint that answers words, with its key; nothing where none is set.
+    pub(super) async fn model(&self) -> Result<Option<ModelEndpoint>, ModelAdminError> {
+        self.app.chat_model().await
+    }
+
+    /// What whoever asked for the reply may do at this moment: roles and keys change while a
+    /// reply is on its way.
+    pub(super) async fn access(&self) -> Result<Access, TurnError> {
+        let now = self.app.store().present_access(&self.access).await?;
+        now.filter(|access| self.thread.may_write(access))
+            .ok_or_else(|| {
+                super::failure::refused(
+                    "forbidden",
+                    "whoever asked for this may not write into the thread any more",
+                    "ask an admin of the workspace",
+                )
+            })
+    }
 
     /// Resolves when somebody has asked for the end of this reply, also through another server.
-    pub(crate) async fn stopped(&self);
+    pub(crate) async fn stopped(&self) {
+        // Once the sender is gone the reply is over, too.
+        let _ = self.stop.clone().wait_for(|asked| *asked).await;
+    }
+
+    /// Whether somebody has.
+    pub(super) fn is_stopped(&self) -> bool {
+        *self.stop.borrow()
+    }
 
     /// Runs code in the thread's sandbox as the next step. Everything that people see of it is
     /// told: its start, what happens, what is saved, its end.
-    pub(crate) async fn run_python(&self, code: &str) -> Result<StepReport, TurnError>;
+    pub(crate) async fn run_python(&self, code: &str) -> Result<StepReport, TurnError> {
+        if self.is_stopped() {
+            return Err(TurnError::Stopped);
+        }
+        let step = self.steps.fetch_add(1, Ordering::Relaxed) + 1;
+        super::step::run(self, step, code).await
+    }
 
     /// Files that code can open: attachments, and the newest version of each artifact.
-    pub(crate) async fn files(&self) -> Result<Vec<ThreadFile>, StoreError>;
+    pub(crate) async fn files(&self) -> Result<Vec<ThreadFile>, StoreError> {
+        super::past::files(&self.app, self.thread.id).await
+    }
 
     /// Puts a file of the knowledge base into the thread's sandbox by its name.
-    pub(crate) async fn open_knowledge_file(&self, name: &str) -> Result<ThreadFile, TurnError>;
+    pub(crate) async fn open_knowledge_file(&self, name: &str) -> Result<ThreadFile, TurnError> {
+        super::stage::open_knowledge_file(self, name).await
+    }
 
     /// What was said so far, the oldest first; last what this reply answers.
-    pub(crate) async fn history(&self) -> Result<Vec<PastMessage>, StoreError>;
+    pub(crate) async fn history(&self) -> Result<Vec<PastMessage>, StoreError> {
+        super::past::history(&self.app, self.thread.id, &self.question, self.reply.id).await
+    }
 
     /// Keeps what the model said and was told, for the next replies of the thread.
-    pub(crate) async fn keep_turns(&self, turns: &Value, text: &str) -> Result<(), StoreError>;
+    pub(crate) async fn keep_turns(&self, turns: &Value, text: &str) -> Result<(), StoreError> {
+        self.app
+            .store()
+            .keep_reply(self.reply.id, turns, text)
+            .await
+    }
+
+    /// Ends the reply, once.
+    pub(super) async fn end(
+        &self,
+        outcome: ReplyOutcome,
+        error: Option<ReplyFailure>,
+    ) -> Result<(), StoreError> {
+        let steps = self.steps.load(Ordering::Relaxed);
+        let store = self.app.store();
+        if let Some(seq) = store.end_reply(&self.reply, outcome, error, steps).await? {
+            self.app.live().told(self.thread.id, seq);
+        }
+        Ok(())
+    }
 }

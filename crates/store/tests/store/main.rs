@@ -15,3 +15,4 @@ mod rows;
 mod runs;
 mod support;
 mod system;
+mod threads;

@@ -4,11 +4,10 @@
 use glovebox_protocol::thread::ReplyFailure;
 use tokio::time::sleep_until;
 
-use super::ReplyError;
 use super::context::Context;
 use super::voice::Voice;
 use crate::chat::model::{Answer, ChatRequest, ModelEndpoint, ModelError, Said, Tool, ToolUse};
-use crate::chat::turn::Turn;
+use crate::chat::turn::{Turn, TurnError};
 
 /// A model and the turn that it is asked for.
 pub(super) struct Session<'a> {
@@ -35,7 +34,7 @@ impl<'a> Session<'a> {
         context: &mut Context,
         tools: &[Tool],
         tool_use: ToolUse,
-    ) -> Result<Answer, ReplyError> {
+    ) -> Result<Answer, TurnError> {
         context.fit();
         let mut is_shortened = false;
         loop {
@@ -60,9 +59,9 @@ impl<'a> Session<'a> {
     /// the connection.
     pub(super) async fn hear(
         &self,
-        asked: impl Future<Output = Result<Answer, ReplyError>>,
+        asked: impl Future<Output = Result<Answer, TurnError>>,
         voice: &mut Voice<'_>,
-    ) -> Result<Said, ReplyError> {
+    ) -> Result<Said, TurnError> {
         let hearing = async {
             let mut answer = asked.await?;
             loop {
@@ -88,8 +87,8 @@ impl<'a> Session<'a> {
     /// Hears an answer that only the assistant is told.
     pub(super) async fn overhear(
         &self,
-        asked: impl Future<Output = Result<Answer, ReplyError>>,
-    ) -> Result<Said, ReplyError> {
+        asked: impl Future<Output = Result<Answer, TurnError>>,
+    ) -> Result<Said, TurnError> {
         let hearing = async {
             let mut answer = asked.await?;
             while answer
@@ -105,23 +104,23 @@ impl<'a> Session<'a> {
 
     async fn unless_stopped<T>(
         &self,
-        doing: impl Future<Output = Result<T, ReplyError>>,
-    ) -> Result<T, ReplyError> {
+        doing: impl Future<Output = Result<T, TurnError>>,
+    ) -> Result<T, TurnError> {
         tokio::select! {
             biased;
-            () = self.turn.stopped() => Err(ReplyError::Stopped),
+            () = self.turn.stopped() => Err(TurnError::Stopped),
             done = doing => done,
         }
     }
 }
 
-fn failed(error: &ModelError) -> ReplyError {
+fn failed(error: &ModelError) -> TurnError {
     tracing::warn!(
         error = crate::failure::chain(error),
         code = error.code(),
         "a model gave no answer"
     );
-    ReplyError::Failed(ReplyFailure::new(
+    TurnError::Refused(ReplyFailure::new(
         error.code(),
         error.message(),
         error.fix(),

@@ -2,7 +2,6 @@
 
 use glovebox_protocol::thread::{ReplyFailure, ThreadEventBody};
 
-use super::ReplyError;
 use super::context::Context;
 use super::history::Work;
 use super::paths::without_paths;
@@ -31,7 +30,7 @@ pub(super) async fn work(
     wanted: &HandOver,
     earlier: &[&Work],
     work: &mut Work,
-) -> Result<String, ReplyError> {
+) -> Result<String, TurnError> {
     let files = session.turn().files().await?;
     let task = prompts::task(&wanted.task, wanted.files.as_deref(), &files, earlier);
     let mut agent = SubAgent {
@@ -83,7 +82,7 @@ impl SubAgent<'_> {
         text
     }
 
-    async fn run(&mut self) -> Result<String, ReplyError> {
+    async fn run(&mut self) -> Result<String, TurnError> {
         let mut is_asked_twice = false;
         for round in 1..=MAX_ROUNDS {
             let is_over = round == MAX_ROUNDS || self.steps >= MAX_STEPS;
@@ -121,7 +120,7 @@ impl SubAgent<'_> {
         ))
     }
 
-    async fn ask(&mut self, is_over: bool) -> Result<Said, ReplyError> {
+    async fn ask(&mut self, is_over: bool) -> Result<Said, TurnError> {
         let tools = tools::of_sub_agent();
         let tool_use = if is_over {
             self.said.push(ChatMessage::User {
@@ -138,7 +137,7 @@ impl SubAgent<'_> {
     }
 
     /// Does what a call asks for, and says what came of it in words for the model.
-    async fn call(&mut self, call: &ToolCall) -> Result<String, ReplyError> {
+    async fn call(&mut self, call: &ToolCall) -> Result<String, TurnError> {
         if self.refused.is_some() {
             return Ok(summary::tool_error("code cannot run"));
         }
@@ -150,7 +149,7 @@ impl SubAgent<'_> {
         }
     }
 
-    async fn plan(&self, text: &str) -> Result<(), ReplyError> {
+    async fn plan(&self, text: &str) -> Result<(), TurnError> {
         let turn = self.session.turn();
         turn.tell(ThreadEventBody::Plan {
             reply: turn.reply(),
@@ -160,7 +159,7 @@ impl SubAgent<'_> {
         Ok(())
     }
 
-    async fn open(&mut self, name: &str) -> Result<String, ReplyError> {
+    async fn open(&mut self, name: &str) -> Result<String, TurnError> {
         self.plan(&format!("Opening {}", prompts::shown(name)))
             .await?;
         match self.session.turn().open_knowledge_file(name).await {
@@ -172,11 +171,11 @@ impl SubAgent<'_> {
                 "{}; {}",
                 refused.message, refused.fix
             ))),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         }
     }
 
-    async fn step(&mut self, code: &str, plan: &str) -> Result<String, ReplyError> {
+    async fn step(&mut self, code: &str, plan: &str) -> Result<String, TurnError> {
         if self.steps >= MAX_STEPS {
             return Ok(summary::tool_error("there is no step left"));
         }
@@ -193,7 +192,7 @@ impl SubAgent<'_> {
                 self.refused = Some(refused);
                 return Ok(summary::tool_error("code cannot run"));
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         self.failed_code = (!report.is_success).then(|| code.to_owned());
         self.work.done(code, summary::outcome(&report));
@@ -204,15 +203,5 @@ impl SubAgent<'_> {
         let left = MAX_STEPS - self.steps;
         let told = summary::of_step(&report);
         Ok(format!("{told}Steps left: {left}.\n"))
-    }
-}
-
-impl From<TurnError> for ReplyError {
-    fn from(error: TurnError) -> Self {
-        match error {
-            TurnError::Refused(refused) => Self::Failed(refused),
-            TurnError::Stopped => Self::Stopped,
-            TurnError::Store(error) => Self::Store(error),
-        }
     }
 }
