@@ -8,6 +8,7 @@
 )]
 
 mod accounts;
+mod assistant;
 mod database;
 mod embedded;
 mod first_run;

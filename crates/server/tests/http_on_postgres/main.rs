@@ -8,6 +8,8 @@
 
 #[path = "../http/accounts.rs"]
 mod accounts;
+#[path = "../http/assistant.rs"]
+mod assistant;
 mod database;
 #[path = "../http/embedded.rs"]
 mod embedded;

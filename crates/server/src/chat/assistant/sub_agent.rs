@@ -188,6 +188,13 @@ impl SubAgent<'_> {
         self.steps += 1;
         let report = match self.session.turn().run_python(code).await {
             Ok(report) => report,
+            // The next step gets a new sandbox.
+            Err(TurnError::Refused(refused)) if refused.code == "sandbox_gone" => {
+                return Ok(summary::tool_error(&format!(
+                    "{}; {}",
+                    refused.message, refused.fix
+                )));
+            }
             Err(TurnError::Refused(refused)) => {
                 self.refused = Some(refused);
                 return Ok(summary::tool_error("code cannot run"));
