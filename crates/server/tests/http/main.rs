@@ -9,6 +9,7 @@
 
 mod accounts;
 mod assistant;
+mod chat;
 mod database;
 mod embedded;
 mod first_run;

@@ -10,6 +10,8 @@
 mod accounts;
 #[path = "../http/assistant.rs"]
 mod assistant;
+#[path = "../http/chat.rs"]
+mod chat;
 mod database;
 #[path = "../http/embedded.rs"]
 mod embedded;
