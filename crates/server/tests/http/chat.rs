@@ -216,10 +216,16 @@ len(total)";
     assert_eq!(value(&events), "8");
     assert_eq!(outcome(&events), "done");
     let sent = &find(&events, "message_sent")["attachments"][0];
-    assert_eq!((&sent["name"], &sent["bytes"]), (&json!("in put.csv"), &json!(8)));
+    assert_eq!(
+        (&sent["name"], &sent["bytes"]),
+        (&json!("in put.csv"), &json!(8))
+    );
     assert_eq!(sent["media_type"], "text/csv");
     let saved = find(&events, "file_saved");
-    assert_eq!((&saved["name"], &saved["version"]), (&json!("out.csv"), &json!(1)));
+    assert_eq!(
+        (&saved["name"], &saved["version"]),
+        (&json!("out.csv"), &json!(1))
+    );
     assert_eq!(find(&events, "step_ended")["summary"], "ran to its end");
 
     // Variables stay, and an error is told as what it is.
@@ -234,7 +240,10 @@ len(total)";
     assert_eq!(find(&events, "file_saved")["version"], 2);
     let path = format!("/api/v1/artifacts/{}", saved["artifact"].as_str().unwrap());
     let old = talk.visitor.get(&talk.who, &path).await.ok();
-    assert_eq!((&old["is_newest"], &old["may_restore"]), (&json!(false), &json!(true)));
+    assert_eq!(
+        (&old["is_newest"], &old["may_restore"]),
+        (&json!(false), &json!(true))
+    );
     assert_eq!(old["thread_id"], talk.id);
     let restored = talk
         .visitor
@@ -242,13 +251,23 @@ len(total)";
         .await;
     assert_eq!(restored.status, 201, "{}", restored.text());
     let restored = restored.json();
-    assert_eq!((&restored["version"], &restored["is_newest"]), (&json!(3), &json!(true)));
-    let content = format!("/api/v1/artifacts/{}/content", restored["id"].as_str().unwrap());
+    assert_eq!(
+        (&restored["version"], &restored["is_newest"]),
+        (&json!(3), &json!(true))
+    );
+    let content = format!(
+        "/api/v1/artifacts/{}/content",
+        restored["id"].as_str().unwrap()
+    );
     let content = talk.visitor.get(&talk.who, &content).await;
     assert_eq!(content.text(), "a,b\n1,2\na,b\n1,2\n");
     let events = talk.run("open('out.csv').read()[:3]").await;
     assert_eq!(value(&events), "'a,b'");
-    let versions = talk.visitor.get(&talk.who, &format!("{path}/versions")).await.ok();
+    let versions = talk
+        .visitor
+        .get(&talk.who, &format!("{path}/versions"))
+        .await
+        .ok();
     let numbers: Vec<_> = versions["items"]
         .as_array()
         .unwrap()
@@ -286,7 +305,10 @@ async fn two_readers_see_the_same_and_a_reload_sees_it_go_on() {
     assert_eq!(second.until("reply_ended").await, seen);
     assert_eq!(third.until("reply_ended").await, seen[3..]);
     assert_eq!(outcome(&seen), "stopped");
-    let numbers: Vec<_> = seen.iter().map(|event| event["seq"].as_u64().unwrap()).collect();
+    let numbers: Vec<_> = seen
+        .iter()
+        .map(|event| event["seq"].as_u64().unwrap())
+        .collect();
     assert_eq!(numbers, (1..=seen.len() as u64).collect::<Vec<_>>());
     let nothing = talk.post("/stop", &json!({})).await;
     assert_eq!(nothing.json()["was_running"], false);
@@ -330,16 +352,24 @@ async fn a_sandbox_that_ended_is_replaced_with_its_files() {
     end_sandboxes(&talk).await;
     let code = "import os; (sorted(os.listdir()), open('in.txt').read(), open('kept.txt').read())";
     let events = talk.run(code).await;
-    assert_eq!(value(&events), "(['in.txt', 'kept.txt'], 'brought', 'made')");
+    assert_eq!(
+        value(&events),
+        "(['in.txt', 'kept.txt'], 'brought', 'made')"
+    );
     let notice = find(&events, "notice");
     assert_eq!(notice["code"], "sandbox_replaced");
     let text = notice["text"].as_str().unwrap();
-    assert!(text.contains("asked for it") && text.contains("Variables"), "{text}");
+    assert!(
+        text.contains("asked for it") && text.contains("Variables"),
+        "{text}"
+    );
     // What was put back has not changed, and so is no new version.
     assert!(!types(&events).contains(&"file_saved"), "{events:?}");
 
     // While code runs: the reply says so, and can be tried again.
-    let mut reader = talk.listen(talk.show().await["last_seq"].as_u64().unwrap()).await;
+    let mut reader = talk
+        .listen(talk.show().await["last_seq"].as_u64().unwrap())
+        .await;
     let sent = talk.try_send("code", ENDLESS, &[]).await.ok();
     let begun = |event: &Value| event["data"]["event"]["type"] == "stdout";
     while !begun(&reader.next().await.unwrap()) {}

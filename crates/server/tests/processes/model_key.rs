@@ -49,17 +49,27 @@ async fn a_models_key_is_in_no_log_and_in_no_file_of_the_server() {
     let wanted = json!({ "name": "Careless", "base_url": careless.base_url(), "model": "m",
         "api_key": KEY });
     let visitor = server.visitor;
-    let made = visitor.call(&ada, "POST", "/api/v1/admin/models", &wanted).await;
+    let made = visitor
+        .call(&ada, "POST", "/api/v1/admin/models", &wanted)
+        .await;
     let mut told = made.text();
     let one = format!("/api/v1/admin/models/{}", made.ok()["id"].as_str().unwrap());
     let thread = visitor
-        .call(&ada, "POST", "/api/v1/threads", &json!({ "workspace_id": workspace }))
+        .call(
+            &ada,
+            "POST",
+            "/api/v1/threads",
+            &json!({ "workspace_id": workspace }),
+        )
         .await
         .ok();
     let thread = format!("/api/v1/threads/{}", thread["id"].as_str().unwrap());
     for number in 0..5 {
-        let body = json!({ "text": format!("message {number}"), "kind": "text", "attachments": [] });
-        let sent = visitor.call(&ada, "POST", &format!("{thread}/messages"), &body).await;
+        let body =
+            json!({ "text": format!("message {number}"), "kind": "text", "attachments": [] });
+        let sent = visitor
+            .call(&ada, "POST", &format!("{thread}/messages"), &body)
+            .await;
         told += &sent.ok().to_string();
         // The thread shows no running reply once it is over.
         loop {
@@ -70,18 +80,36 @@ async fn a_models_key_is_in_no_log_and_in_no_file_of_the_server() {
             tokio::task::yield_now().await;
         }
     }
-    told += &visitor.call(&ada, "POST", &format!("{one}/test"), &json!({})).await.text();
+    told += &visitor
+        .call(&ada, "POST", &format!("{one}/test"), &json!({}))
+        .await
+        .text();
     let asked = careless.seen();
     assert!(asked.len() > 7, "{}", asked.len());
-    assert!(asked.iter().all(|seen| seen.headers["authorization"].contains(KEY)));
-    for path in ["/api/v1/admin/models", "/api/v1/admin/audit", "/api/v1/threads"] {
+    assert!(
+        asked
+            .iter()
+            .all(|seen| seen.headers["authorization"].contains(KEY))
+    );
+    for path in [
+        "/api/v1/admin/models",
+        "/api/v1/admin/audit",
+        "/api/v1/threads",
+    ] {
         let path = format!("{path}?workspace_id={workspace}");
-        let path = if path.contains("admin") { path.split('?').next().unwrap().to_owned() } else { path };
+        let path = if path.contains("admin") {
+            path.split('?').next().unwrap().to_owned()
+        } else {
+            path
+        };
         told += &visitor.get(&ada, &path).await.text();
     }
     assert!(!told.contains(KEY), "{told}");
     let log = fs_err::read_to_string(folder.path().join("server.log")).unwrap();
-    assert!(log.contains("a model gave no answer"), "the log tells of it: {log}");
+    assert!(
+        log.contains("a model gave no answer"),
+        "the log tells of it: {log}"
+    );
     let mut found = Vec::new();
     with_key(folder.path(), &mut found);
     assert!(found.is_empty(), "the key stands readable in {found:?}");
