@@ -167,6 +167,6 @@ impl Reply<'_> {
         let outcome = sub_agent::work(&self.session, &wanted, &earlier, &mut work).await;
         // What was done is known to the next task, also where this one broke off.
         self.work.push(work);
-        Ok(outcome?)
+        outcome
     }
 }

@@ -13,7 +13,7 @@ const UNSENT_HOURS: i64 = 24;
 pub(super) async fn sweep(app: &App) -> Result<(), StoreError> {
     end_undriven(app).await?;
     let before = Utc::now() - TimeDelta::hours(UNSENT_HOURS);
-    app.sweep_attachments(before).await
+    app.throw_away_unsent(before).await
 }
 
 /// Ends replies whose server is gone.

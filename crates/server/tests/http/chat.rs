@@ -1,15 +1,12 @@
 //! Chat without a model, the whole way: code that people type, in real sandboxes.
 
-use hyper::body::Bytes;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::embedded::{Running, start};
-use crate::visitor::Visitor;
+use crate::talk::{
+    ENDLESS, Talk, code_of_failure, end_sandboxes, find, has_begun, in_step, outcome, value,
+};
 use crate::visitor::types;
-use crate::wire::{Answer, Listening, Who, listen, send};
-
-/// Runs until it is interrupted, and shows that it does.
-const ENDLESS: &str = "print('begun', flush=True)\nimport time\nwhile True: time.sleep(1)";
 
 /// Does not end when it is interrupted.
 const STUBBORN: &str = "print('begun', flush=True)
@@ -18,138 +15,6 @@ while True:
     try: time.sleep(1)
     except KeyboardInterrupt: pass";
 
-/// Somebody in a thread.
-pub(crate) struct Talk {
-    pub(crate) visitor: Visitor,
-    pub(crate) who: Who,
-    pub(crate) workspace: String,
-    pub(crate) id: String,
-}
-
-impl Talk {
-    /// Begins a thread.
-    pub(crate) async fn begin(
-        visitor: Visitor,
-        who: &Who,
-        workspace: &str,
-        is_shared: bool,
-    ) -> Self {
-        let wanted = json!({ "workspace_id": workspace, "is_shared": is_shared });
-        let made = visitor.call(who, "POST", "/api/v1/threads", &wanted).await;
-        assert_eq!(made.status, 201, "{}", made.text());
-        Self {
-            visitor,
-            who: who.clone(),
-            workspace: workspace.into(),
-            id: made.json()["id"].as_str().unwrap().into(),
-        }
-    }
-
-    /// The same thread, for somebody else.
-    pub(crate) fn of(&self, who: &Who) -> Self {
-        Self {
-            visitor: self.visitor,
-            who: who.clone(),
-            workspace: self.workspace.clone(),
-            id: self.id.clone(),
-        }
-    }
-
-    pub(crate) fn path(&self, below: &str) -> String {
-        format!("/api/v1/threads/{}{below}", self.id)
-    }
-
-    pub(crate) async fn show(&self) -> Value {
-        self.visitor.get(&self.who, &self.path("")).await.ok()
-    }
-
-    pub(crate) async fn post(&self, below: &str, body: &Value) -> Answer {
-        let path = self.path(below);
-        self.visitor.call(&self.who, "POST", &path, body).await
-    }
-
-    pub(crate) async fn try_send(&self, kind: &str, text: &str, files: &[&str]) -> Answer {
-        let body = json!({ "kind": kind, "text": text, "attachments": files });
-        self.post("/messages", &body).await
-    }
-
-    /// Sends a message and gives the events of the reply to it, from the message on.
-    pub(crate) async fn say(&self, kind: &str, text: &str, files: &[&str]) -> Vec<Value> {
-        let after = self.show().await["last_seq"].as_u64().unwrap();
-        let sent = self.try_send(kind, text, files).await;
-        assert_eq!(sent.status, 202, "{}", sent.text());
-        self.listen(after).await.until("reply_ended").await
-    }
-
-    pub(crate) async fn run(&self, code: &str) -> Vec<Value> {
-        self.say("code", code, &[]).await
-    }
-
-    pub(crate) async fn retry(&self, message: &Value) -> Vec<Value> {
-        let after = self.show().await["last_seq"].as_u64().unwrap();
-        let path = format!("/messages/{}/retry", message.as_str().unwrap());
-        let tried = self.post(&path, &json!({})).await;
-        assert_eq!(tried.status, 202, "{}", tried.text());
-        self.listen(after).await.until("reply_ended").await
-    }
-
-    pub(crate) async fn listen(&self, after: u64) -> Listening {
-        let path = self.path(&format!("/events?after={after}"));
-        listen(self.visitor.address, &self.who, &path).await
-    }
-
-    pub(crate) async fn upload(&self, name: &str, bytes: &[u8]) -> String {
-        let uploaded = upload(self, name, bytes).await;
-        assert_eq!(uploaded.status, 201, "{}", uploaded.text());
-        uploaded.json()["id"].as_str().unwrap().into()
-    }
-}
-
-async fn upload(talk: &Talk, name: &str, bytes: &[u8]) -> Answer {
-    let path = format!(
-        "/api/v1/attachments?workspace_id={}&name={name}",
-        talk.workspace
-    );
-    let body = Bytes::copy_from_slice(bytes);
-    send(talk.visitor.address, &talk.who, "POST", &path, &[], body).await
-}
-
-/// What the events of a step wrap: those of its execution.
-fn in_step(events: &[Value]) -> Vec<&Value> {
-    let all = events.iter().filter(|event| event["type"] == "step_event");
-    all.map(|event| &event["data"]["event"]).collect()
-}
-
-/// The value that the code of a step ended with.
-pub(crate) fn value(events: &[Value]) -> &str {
-    in_step(events)
-        .into_iter()
-        .find(|event| event["type"] == "result")
-        .and_then(|event| event["data"]["data"]["text/plain"].as_str())
-        .unwrap_or_else(|| panic!("no value: {events:?}"))
-}
-
-pub(crate) fn find<'a>(events: &'a [Value], wanted: &str) -> &'a Value {
-    let found = events.iter().find(|event| event["type"] == wanted);
-    let found = found.unwrap_or_else(|| panic!("no {wanted}: {events:?}"));
-    &found["data"]
-}
-
-fn outcome(events: &[Value]) -> &str {
-    find(events, "reply_ended")["outcome"].as_str().unwrap()
-}
-
-fn code_of_failure(events: &[Value]) -> &str {
-    let ended = find(events, "reply_ended");
-    assert_eq!(ended["outcome"], "failed", "{ended}");
-    let error = &ended["error"];
-    for part in ["message", "fix"] {
-        let words = error[part].as_str().unwrap();
-        assert!(words.contains(' '), "no plain words: {error}");
-    }
-    error["code"].as_str().unwrap()
-}
-
 async fn ready(folder: &std::path::Path) -> (Running, Talk) {
     let server = start(folder).await;
     let (ada, workspace) = server.begin().await;
@@ -157,28 +22,17 @@ async fn ready(folder: &std::path::Path) -> (Running, Talk) {
     (server, talk)
 }
 
-/// Ends all sandboxes of somebody: they would outlive the test.
-async fn end_sandboxes(talk: &Talk) {
-    let path = format!("/api/v1/sandboxes?workspace_id={}", talk.workspace);
-    let listed = talk.visitor.get(&talk.who, &path).await.ok();
-    for sandbox in listed["items"].as_array().unwrap() {
-        let path = format!("/api/v1/sandboxes/{}", sandbox["id"].as_str().unwrap());
-        talk.visitor
-            .call(&talk.who, "DELETE", &path, &json!({}))
-            .await
-            .ok();
-    }
-}
-
 #[tokio::test]
 async fn typed_code_runs_in_the_threads_sandbox_and_its_files_are_the_threads() {
     let folder = tempfile::tempdir().unwrap();
     let (server, talk) = ready(folder.path()).await;
     let file = talk.upload("in%20put.csv", b"a,b\n1,2\n").await;
+    talk.upload("unsent.csv", b"a\n").await;
     let code = "total = open('in put.csv').read()
 open('out.csv', 'w').write(total * 2)
 print('counted')
-len(total)";
+import os
+len(total), sorted(os.listdir())";
     let events = talk.say("code", code, &[&file]).await;
     assert_eq!(
         types(&events),
@@ -213,7 +67,7 @@ len(total)";
             "result"
         ]
     );
-    assert_eq!(value(&events), "8");
+    assert_eq!(value(&events), "(8, ['in put.csv', 'out.csv'])");
     assert_eq!(outcome(&events), "done");
     let sent = &find(&events, "message_sent")["attachments"][0];
     assert_eq!(
@@ -235,7 +89,16 @@ len(total)";
     assert_eq!(ended["is_success"], false);
     assert_eq!(ended["summary"], "raised NameError");
 
-    // The same name again is another version, and the old one can come back.
+    end_sandboxes(&talk).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_same_name_again_is_another_version_and_an_old_one_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, talk) = ready(folder.path()).await;
+    let events = talk.run("open('out.csv', 'w').write('old')").await;
+    let saved = find(&events, "file_saved");
     let events = talk.run("open('out.csv', 'w').write('new')").await;
     assert_eq!(find(&events, "file_saved")["version"], 2);
     let path = format!("/api/v1/artifacts/{}", saved["artifact"].as_str().unwrap());
@@ -260,9 +123,10 @@ len(total)";
         restored["id"].as_str().unwrap()
     );
     let content = talk.visitor.get(&talk.who, &content).await;
-    assert_eq!(content.text(), "a,b\n1,2\na,b\n1,2\n");
-    let events = talk.run("open('out.csv').read()[:3]").await;
-    assert_eq!(value(&events), "'a,b'");
+    assert_eq!(content.text(), "old");
+    let events = talk.run("open('out.csv').read()").await;
+    assert_eq!(value(&events), "'old'");
+    assert!(!types(&events).contains(&"file_saved"), "{events:?}");
     let versions = talk
         .visitor
         .get(&talk.who, &format!("{path}/versions"))
@@ -286,9 +150,8 @@ async fn two_readers_see_the_same_and_a_reload_sees_it_go_on() {
     let mut first = talk.listen(0).await;
     let sent = talk.try_send("code", ENDLESS, &[]).await;
     assert_eq!(sent.status, 202);
-    let begun = |event: &Value| event["data"]["event"]["type"] == "stdout";
     let mut seen = Vec::new();
-    while !seen.last().is_some_and(begun) {
+    while !seen.last().is_some_and(has_begun) {
         seen.push(first.next().await.unwrap());
     }
     // A reload in the middle, and from the middle on.
@@ -329,8 +192,7 @@ async fn code_that_does_not_want_to_end_is_killed() {
     let (server, talk) = ready(folder.path()).await;
     let mut reader = talk.listen(0).await;
     assert_eq!(talk.try_send("code", STUBBORN, &[]).await.status, 202);
-    let begun = |event: &Value| event["data"]["event"]["type"] == "stdout";
-    while !begun(&reader.next().await.unwrap()) {}
+    while !has_begun(&reader.next().await.unwrap()) {}
     assert_eq!(talk.post("/stop", &json!({})).await.status, 202);
     let events = reader.until("reply_ended").await;
     assert_eq!(outcome(&events), "stopped");
@@ -371,14 +233,13 @@ async fn a_sandbox_that_ended_is_replaced_with_its_files() {
         .listen(talk.show().await["last_seq"].as_u64().unwrap())
         .await;
     let sent = talk.try_send("code", ENDLESS, &[]).await.ok();
-    let begun = |event: &Value| event["data"]["event"]["type"] == "stdout";
-    while !begun(&reader.next().await.unwrap()) {}
+    while !has_begun(&reader.next().await.unwrap()) {}
     end_sandboxes(&talk).await;
     let events = reader.until("reply_ended").await;
     assert_eq!(code_of_failure(&events), "sandbox_gone");
     let retry = format!("/messages/{}/retry", sent["message_id"].as_str().unwrap());
     assert_eq!(talk.post(&retry, &json!({})).await.status, 202);
-    while !begun(&reader.next().await.unwrap()) {}
+    while !has_begun(&reader.next().await.unwrap()) {}
     talk.post("/stop", &json!({})).await.ok();
     assert_eq!(outcome(&reader.until("reply_ended").await), "stopped");
     end_sandboxes(&talk).await;

@@ -10,6 +10,7 @@
 mod accounts;
 mod assistant;
 mod chat;
+mod chat_rights;
 mod database;
 mod embedded;
 mod first_run;
@@ -23,5 +24,6 @@ mod reset;
 mod roles;
 mod secrets;
 mod stage;
+mod talk;
 mod visitor;
 mod wire;

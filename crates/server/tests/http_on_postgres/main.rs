@@ -12,6 +12,8 @@ mod accounts;
 mod assistant;
 #[path = "../http/chat.rs"]
 mod chat;
+#[path = "../http/chat_rights.rs"]
+mod chat_rights;
 mod database;
 #[path = "../http/embedded.rs"]
 mod embedded;
@@ -33,6 +35,8 @@ mod roles;
 mod secrets;
 #[path = "../http/stage.rs"]
 mod stage;
+#[path = "../http/talk.rs"]
+mod talk;
 #[path = "../http/visitor.rs"]
 mod visitor;
 #[path = "../http/wire.rs"]

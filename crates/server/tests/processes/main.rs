@@ -6,10 +6,13 @@
     reason = "tests fail by panicking"
 )]
 
+mod chat;
 mod killed;
 mod model_key;
 mod process;
 mod shared;
+#[path = "../http/talk.rs"]
+mod talk;
 #[path = "../http/visitor.rs"]
 mod visitor;
 #[path = "../http/wire.rs"]

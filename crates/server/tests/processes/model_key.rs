@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use glovebox_testkit::ScriptedModel;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::process::Place;
+use crate::wire::listen;
 
 const KEY: &str = "sk-planted-process-key-0123456789";
 
@@ -25,17 +26,9 @@ fn with_key(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-#[tokio::test]
-async fn a_models_key_is_in_no_log_and_in_no_file_of_the_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let place = Place {
-        folder: folder.path().to_owned(),
-        database: None,
-    };
-    let server = place.serve(&["--log", "trace"]);
-    let (ada, workspace) = server.begin().await;
-    // It takes the key, and sends it back in every form that a careless endpoint has.
-    let careless = ScriptedModel::play(json!({ "api_key": KEY, "rules": [
+/// Takes the key, and sends it back in every form that a careless endpoint has.
+async fn careless() -> ScriptedModel {
+    ScriptedModel::play(json!({ "api_key": KEY, "rules": [
         { "times": 1, "then": { "text": "Hello." } },
         { "times": 1, "then": { "status": 403, "body": format!("{{\"error\":\"{KEY}\"}}") } },
         { "times": 1, "then": { "body":
@@ -45,7 +38,19 @@ async fn a_models_key_is_in_no_log_and_in_no_file_of_the_server() {
             "body": format!("<html>{KEY}</html>") } }
     ] }))
     .await
-    .unwrap();
+    .unwrap()
+}
+
+#[tokio::test]
+async fn a_models_key_is_in_no_log_and_in_no_file_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place {
+        folder: folder.path().to_owned(),
+        database: None,
+    };
+    let server = place.serve(&["--log", "trace"]);
+    let (ada, workspace) = server.begin().await;
+    let careless = careless().await;
     let wanted = json!({ "name": "Careless", "base_url": careless.base_url(), "model": "m",
         "api_key": KEY });
     let visitor = server.visitor;
@@ -64,6 +69,7 @@ async fn a_models_key_is_in_no_log_and_in_no_file_of_the_server() {
         .await
         .ok();
     let thread = format!("/api/v1/threads/{}", thread["id"].as_str().unwrap());
+    let mut listening = listen(visitor.address, &ada, &format!("{thread}/events")).await;
     for number in 0..5 {
         let body =
             json!({ "text": format!("message {number}"), "kind": "text", "attachments": [] });
@@ -71,14 +77,7 @@ async fn a_models_key_is_in_no_log_and_in_no_file_of_the_server() {
             .call(&ada, "POST", &format!("{thread}/messages"), &body)
             .await;
         told += &sent.ok().to_string();
-        // The thread shows no running reply once it is over.
-        loop {
-            let seen = visitor.get(&ada, &thread).await.ok();
-            if seen["running_reply"] == Value::Null {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
+        told += &json!(listening.until("reply_ended").await).to_string();
     }
     told += &visitor
         .call(&ada, "POST", &format!("{one}/test"), &json!({}))
@@ -91,18 +90,9 @@ async fn a_models_key_is_in_no_log_and_in_no_file_of_the_server() {
             .iter()
             .all(|seen| seen.headers["authorization"].contains(KEY))
     );
-    for path in [
-        "/api/v1/admin/models",
-        "/api/v1/admin/audit",
-        "/api/v1/threads",
-    ] {
-        let path = format!("{path}?workspace_id={workspace}");
-        let path = if path.contains("admin") {
-            path.split('?').next().unwrap().to_owned()
-        } else {
-            path
-        };
-        told += &visitor.get(&ada, &path).await.text();
+    let threads = format!("/api/v1/threads?workspace_id={workspace}");
+    for path in ["/api/v1/admin/models", "/api/v1/admin/audit", &threads] {
+        told += &visitor.get(&ada, path).await.text();
     }
     assert!(!told.contains(KEY), "{told}");
     let log = fs_err::read_to_string(folder.path().join("server.log")).unwrap();
