@@ -140,22 +140,27 @@ impl BaseUrl {
                 .collect(),
             None => Vec::new(),
         };
-        let mut why_not = "no address";
-        let mut allowed = Vec::new();
-        for address in found {
-            match never_asked(address.ip()) {
-                None => allowed.push(address),
-                Some(why) => why_not = why,
-            }
-        }
-        if allowed.is_empty() {
-            return Err(ModelError::AddressRefused {
-                host: self.host().to_owned(),
-                why: why_not,
-            });
-        }
-        Ok(allowed)
+        allowed(self.host(), found)
     }
+}
+
+/// The addresses that may be asked, of those that a host stands for.
+fn allowed(host: &str, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, ModelError> {
+    let mut why_not = "no address";
+    let mut allowed = Vec::new();
+    for address in found {
+        match never_asked(address.ip()) {
+            None => allowed.push(address),
+            Some(why) => why_not = why,
+        }
+    }
+    if allowed.is_empty() {
+        return Err(ModelError::AddressRefused {
+            host: host.to_owned(),
+            why: why_not,
+        });
+    }
+    Ok(allowed)
 }
 
 /// What an address is, where it is never asked: machines of a cloud tell secrets to whoever asks
@@ -316,6 +321,20 @@ mod tests {
                 "{host}"
             );
         }
+    }
+
+    #[test]
+    fn a_name_that_stands_for_such_an_address_is_not_asked_there() {
+        let at = |text: &str| -> SocketAddr { text.parse().unwrap() };
+        let metadata = at("169.254.169.254:80");
+        let error = allowed("a.example.com", vec![metadata, at("[fd00:ec2::254]:80")]).unwrap_err();
+        assert_eq!(error.code(), "model_address");
+        assert!(error.message().contains("a.example.com is"), "{error}");
+        assert!(allowed("a.example.com", Vec::new()).is_err());
+        // Machines of the own network often have a link-local address beside another.
+        let near = at("192.168.0.7:80");
+        let found = allowed("a.local", vec![at("[fe80::1]:80"), near]);
+        assert_eq!(found.unwrap(), [near]);
     }
 
     #[test]
