@@ -11,6 +11,8 @@ pub mod files;
 pub mod gate;
 pub mod knowledge;
 pub mod messages;
+pub mod model_test;
+pub mod models;
 mod profile_settings;
 pub mod profiles;
 pub mod running;
@@ -30,6 +32,7 @@ use glovebox_store::{MasterKey, Objects, Store};
 
 use crate::auth::Passwords;
 use crate::chat::live::Live;
+use crate::chat::model::ModelClient;
 use crate::config::Config;
 use crate::metrics::Metrics;
 use gate::BreakGlass;
@@ -53,6 +56,7 @@ struct Inner {
     running: Running,
     live: Live,
     metrics: Metrics,
+    models: ModelClient,
 }
 
 /// What a server is put together of.
@@ -90,6 +94,7 @@ impl App {
                 running: Running::default(),
                 live: Live::default(),
                 metrics: Metrics::default(),
+                models: ModelClient::default(),
             }),
         }
     }
@@ -148,6 +153,11 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.inner.metrics
+    }
+
+    /// What asks model endpoints.
+    pub(crate) fn models(&self) -> &ModelClient {
+        &self.inner.models
     }
 
     /// What the environment forces.

@@ -18,6 +18,7 @@ mod knowledge;
 mod members;
 mod messages;
 mod metrics;
+mod models;
 mod profiles;
 mod requests;
 mod sandboxes;
@@ -104,6 +105,9 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(profiles::acknowledge))
         .routes(routes!(profiles::activate))
         .routes(routes!(profiles::disable))
+        .routes(routes!(models::list, models::create))
+        .routes(routes!(models::change, models::delete))
+        .routes(routes!(models::test))
         .routes(routes!(sandboxes::list, sandboxes::create))
         .routes(routes!(sandboxes::show, sandboxes::end))
         .routes(routes!(executions::create))

@@ -5,7 +5,7 @@
 
 pub mod app;
 mod auth;
-mod chat;
+pub mod chat;
 pub mod config;
 mod failure;
 mod gateway;

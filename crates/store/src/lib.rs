@@ -20,6 +20,7 @@ mod lease;
 mod member;
 mod message;
 mod migrate;
+mod model;
 mod objects;
 mod profile;
 mod purge;
@@ -50,6 +51,7 @@ pub use knowledge::{KnowledgeFile, NewKnowledgeFile};
 pub use lease::{EndedWhy, Lease, LeaseNames, LeasePurpose, LeaseState, NewLease};
 pub use member::{Member, Role};
 pub use message::{Message, MessageRole, MessageState, NewMessage, PlacedMessage};
+pub use model::{Model, ModelSettings};
 pub use objects::{ObjectKey, Objects, Upload};
 pub use profile::{
     Acknowledgement, CheckKind, CheckRecord, Profile, ProfileSettings, ProfileState,

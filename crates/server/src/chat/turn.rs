@@ -11,6 +11,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::app::App;
+use crate::app::models::ModelAdminError;
+use crate::chat::model::ModelEndpoint;
 
 /// One reply on its way: it runs with the rights of whoever asked for it, in one thread.
 pub(crate) struct Turn {
@@ -161,6 +163,11 @@ impl Turn {
     /// What is answered.
     pub(crate) fn question(&self) -> &Message {
         &self.question
+    }
+
+    /// The endpoint that answers words, with its key; nothing where none is set.
+    pub(super) async fn model(&self) -> Result<Option<ModelEndpoint>, ModelAdminError> {
+        self.app.chat_model().await
     }
 
     /// What whoever asked for the reply may do at this moment: roles and keys change while a

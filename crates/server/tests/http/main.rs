@@ -8,6 +8,7 @@
 )]
 
 mod accounts;
+mod assistant;
 mod chat;
 mod chat_rights;
 mod database;
@@ -17,6 +18,7 @@ mod foreign;
 mod forms;
 mod gate;
 mod metrics;
+mod models;
 mod reference;
 mod reset;
 mod roles;

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use glovebox_protocol::ids::{SandboxId, WorkspaceId};
-use glovebox_store::{KeyScope, Role};
+use glovebox_store::{KeyScope, ModelSettings, Role};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -41,6 +41,7 @@ struct World {
     /// The owner's, not sent.
     attachment: String,
     knowledge: String,
+    model: String,
 }
 
 async fn world() -> World {
@@ -70,6 +71,20 @@ async fn world() -> World {
     let attachment = talk.upload("a.txt", b"a").await;
     let knowledge = talk.try_upload("knowledge", "k.txt", b"k").await.ok();
     let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut changes = stage.store().begin().await.unwrap();
+    let model = changes
+        .create_model(&ModelSettings {
+            name: "Nobody".into(),
+            // Nobody listens there, which a test of it says.
+            base_url: "http://127.0.0.1:9/v1".into(),
+            model: "m".into(),
+            context_tokens: 8_192,
+            connect_timeout_seconds: 1,
+            silence_timeout_seconds: 1,
+        })
+        .await
+        .unwrap();
+    changes.commit().await.unwrap();
     World {
         thread: talk.id,
         message: text(&message),
@@ -89,6 +104,7 @@ async fn world() -> World {
         workspace,
         sandbox: lease.id,
         member: member.to_string(),
+        model: model.to_string(),
         stage,
     }
 }
@@ -108,6 +124,7 @@ impl World {
             .replace("{session}", &unknown)
             .replace("{key}", &unknown)
             .replace("{artifact}", &unknown)
+            .replace("{model}", &self.model)
             .replace("{execution}", &unknown)
             .replace("{thread}", &self.thread)
             .replace("{message}", &self.message)
@@ -151,6 +168,10 @@ impl World {
             ("patch", "/api/v1/admin/profiles/{profile}") => {
                 json!({ "version": 2, "name": "Renamed" })
             }
+            ("post", "/api/v1/admin/models") => {
+                json!({ "name": "M", "base_url": "http://127.0.0.1:9/v1", "model": "m" })
+            }
+            ("patch", "/api/v1/admin/models/{model}") => json!({ "version": 1, "name": "M" }),
             ("post", "/api/v1/admin/workspaces") => json!({ "name": "New" }),
             ("post", "/api/v1/admin/users") => {
                 json!({ "email": "n@example.com", "name": "N", "password": "long enough word" })

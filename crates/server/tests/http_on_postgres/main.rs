@@ -8,6 +8,8 @@
 
 #[path = "../http/accounts.rs"]
 mod accounts;
+#[path = "../http/assistant.rs"]
+mod assistant;
 #[path = "../http/chat.rs"]
 mod chat;
 #[path = "../http/chat_rights.rs"]
@@ -23,6 +25,8 @@ mod foreign;
 mod gate;
 #[path = "../http/metrics.rs"]
 mod metrics;
+#[path = "../http/models.rs"]
+mod models;
 #[path = "../http/reset.rs"]
 mod reset;
 #[path = "../http/roles.rs"]

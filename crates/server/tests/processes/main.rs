@@ -8,6 +8,7 @@
 
 mod chat;
 mod killed;
+mod model_key;
 mod process;
 mod shared;
 #[path = "../http/talk.rs"]

@@ -9,6 +9,7 @@
 mod backups;
 mod damaged_backups;
 mod furnished;
+mod models;
 mod people;
 mod rows;
 mod runs;
