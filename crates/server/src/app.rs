@@ -6,6 +6,7 @@ pub mod collect;
 pub mod executions;
 pub mod files;
 pub mod gate;
+pub mod previews;
 mod profile_settings;
 pub mod profiles;
 pub mod running;
@@ -20,6 +21,7 @@ use glovebox_client::{AgentClient, GatewayClient, Identity};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::sign::SigningKey;
 use glovebox_store::{MasterKey, Objects, Store};
+use tokio::sync::Notify;
 
 use crate::auth::Passwords;
 use crate::config::Config;
@@ -43,6 +45,8 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    /// Told when a preview was asked for, so that nobody waits for the next look into the queue.
+    preview_wanted: Notify,
     metrics: Metrics,
 }
 
@@ -79,6 +83,7 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
+                preview_wanted: Notify::new(),
                 metrics: Metrics::default(),
             }),
         }
@@ -130,6 +135,10 @@ impl App {
 
     pub(crate) fn running(&self) -> &Running {
         &self.inner.running
+    }
+
+    pub(crate) fn preview_wanted(&self) -> &Notify {
+        &self.inner.preview_wanted
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

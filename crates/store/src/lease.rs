@@ -155,10 +155,10 @@ fn read(row: &AnyRow) -> Result<Lease, StoreError> {
 }
 
 const CONCURRENT: &str = "SELECT COUNT(*) AS n FROM leases WHERE workspace_id = $1 \
-     AND state IN ('starting', 'ready')";
+     AND state IN ('starting', 'ready') AND purpose = 'code'";
 
-const STARTED: &str =
-    "SELECT COUNT(*) AS n FROM leases WHERE workspace_id = $1 AND created_at > $2";
+const STARTED: &str = "SELECT COUNT(*) AS n FROM leases WHERE workspace_id = $1 \
+     AND created_at > $2 AND purpose = 'code'";
 
 const STORED: &str = "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS n FROM artifacts \
      WHERE workspace_id = $1 AND created_at >= $2";
@@ -219,7 +219,7 @@ impl Store {
     ) -> Result<Vec<Lease>, StoreError> {
         let manages = access.may(crate::access::Permission::Manage);
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "SELECT {COLUMNS} FROM leases WHERE workspace_id = $1 AND id < $2 \
+            "SELECT {COLUMNS} FROM leases WHERE workspace_id = $1 AND id < $2 AND purpose = 'code' \
              AND (user_id = $3 OR (user_id IS NULL AND (api_key_id = $4 OR $5 = 1))) \
              ORDER BY id DESC LIMIT $6"
         )))
@@ -268,7 +268,7 @@ impl Store {
              JOIN workspaces ON workspaces.id = leases.workspace_id \
              JOIN profiles ON profiles.id = leases.profile_id \
              LEFT JOIN users ON users.id = leases.user_id \
-             WHERE leases.state <> 'ended' ORDER BY leases.id",
+             WHERE leases.state <> 'ended' AND leases.purpose = 'code' ORDER BY leases.id",
             columns.join(", ")
         )))
         .fetch_all(&self.pool)
@@ -426,6 +426,33 @@ impl Transaction {
         .await
         .map_err(statement("making a lease"))?;
         Ok(Ok(()))
+    }
+
+    /// Makes the lease of a sandbox for previews: nobody's, and beside all quotas.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn create_preview_lease(
+        &mut self,
+        workspace: WorkspaceId,
+        new: &NewLease,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO leases (id, workspace_id, profile_id, purpose, state, class, created_at, \
+             active_at, idle_limit_ms, hard_deadline) \
+             VALUES ($1, $2, $3, 'preview', 'starting', $4, $5, $5, $6, $7)",
+        )
+        .bind(new.id.to_string())
+        .bind(workspace.to_string())
+        .bind(new.profile_id.to_string())
+        .bind(crate::database::to_json("class", &new.class)?)
+        .bind(now_ms())
+        .bind(new.idle_limit_ms)
+        .bind(to_ms(new.hard_deadline))
+        .execute(&mut *self.inner)
+        .await
+        .map(|_| ())
+        .map_err(statement("making the lease of a sandbox for previews"))
     }
 
     /// Whether one more sandbox may count now. The workspace has to be held.

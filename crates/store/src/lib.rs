@@ -18,6 +18,7 @@ mod lease;
 mod member;
 mod migrate;
 mod objects;
+mod preview;
 mod profile;
 mod secret;
 mod session;
@@ -40,6 +41,7 @@ pub use execution::{Execution, ExecutionState, NewExecution, Placed};
 pub use lease::{EndedWhy, Lease, LeaseNames, LeaseState, Meters, NewLease, QuotaReached};
 pub use member::{Member, Role};
 pub use objects::{ObjectKey, Objects, Upload};
+pub use preview::{NewPreview, Preview, PreviewPart, PreviewSource, PreviewState, SourceFile};
 pub use profile::{
     Acknowledgement, CheckKind, CheckRecord, Profile, ProfileSettings, ProfileState,
 };
