@@ -8,7 +8,7 @@ import office
 import pages
 from trouble import PROTECTED, Trouble, damaged
 
-SECONDS = 75
+SECONDS = 120
 
 WHAT = {
     "pptx": "presentation",

@@ -6,7 +6,7 @@ import office
 from images import still
 from trouble import Trouble, damaged
 
-SECONDS = 45
+SECONDS = 90
 BYTES = 20 << 20
 
 

@@ -11,7 +11,7 @@ from tables import CHARACTERS, COLUMNS, ROWS, columns, shortened
 from trouble import PROTECTED, Trouble, damaged
 
 SHEETS = 30
-SECONDS = 60
+SECONDS = 90
 
 # Larger sheets are read row by row and without what spans cells.
 WHOLE_BYTES = 24 << 20

@@ -285,7 +285,11 @@ fn find(search: &[PathBuf]) -> Result<Found, Office> {
                 .is_file()
                 .then(|| home.to_path_buf())
         });
-    let mut all: Vec<&str> = MODULES.iter().skip(1).map(|(_, package)| *package).collect();
+    let mut all: Vec<&str> = MODULES
+        .iter()
+        .skip(1)
+        .map(|(_, package)| *package)
+        .collect();
     all.push(TOOLS_PACKAGE);
     let Some(home) = home else {
         return Err(Office::absent("this machine has no LibreOffice", &all));
@@ -330,7 +334,12 @@ fn copy_home(home: &Path, tree: &Path) -> Result<(), SetupError> {
     let failed = file(DOING);
     let to = in_tree(tree, home);
     copy::tree(home, &to, &|path| is_wanted(path)).map_err(&failed)?;
-    Linked { home, to: &to, tree }.copy(Path::new(""))?;
+    Linked {
+        home,
+        to: &to,
+        tree,
+    }
+    .copy(Path::new(""))?;
     let starter = to.join("program/soffice");
     copy::text(&starter, STARTER)
         .and_then(|()| copy::set_mode(&starter, 0o755))
@@ -370,9 +379,8 @@ impl Linked<'_> {
                 let real = fs::canonicalize(entry.path()).map_err(&failed)?;
                 let there = in_tree(self.tree, &real);
                 if there.is_dir() {
-                    let inside = |path: &Path| {
-                        path.strip_prefix(self.tree).unwrap_or(path).to_path_buf()
-                    };
+                    let inside =
+                        |path: &Path| path.strip_prefix(self.tree).unwrap_or(path).to_path_buf();
                     let folder = inside(to.parent().unwrap_or(&to));
                     let target = copy::relative_to(&folder, &inside(&there));
                     copy::link(&target.to_string_lossy(), &to).map_err(&failed)?;

@@ -67,10 +67,7 @@ impl App {
             preview.state = PreviewState::Waiting;
             preview.contents = json!({});
         }
-        let is_wanted = matches!(
-            preview.state,
-            PreviewState::Waiting | PreviewState::Making
-        );
+        let is_wanted = matches!(preview.state, PreviewState::Waiting | PreviewState::Making);
         if is_wanted {
             let subject = preview.id.to_string();
             let queue = crate::worker::Queue::Preview.name();

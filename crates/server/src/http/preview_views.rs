@@ -46,11 +46,7 @@ impl PreviewView {
             message: contents.message,
             fix: contents.fix,
             is_cut: contents.cut.is_some()
-                || contents
-                    .sheets
-                    .iter()
-                    .flatten()
-                    .any(|sheet| sheet.is_cut),
+                || contents.sheets.iter().flatten().any(|sheet| sheet.is_cut),
             cut_message: contents.cut,
             pages: contents.pages,
             page_count: contents.page_count,

@@ -65,7 +65,9 @@ pub(crate) async fn of_artifact(
     caller: Caller,
     Path(artifact): Path<String>,
 ) -> Result<Json<PreviewView>, ApiError> {
-    let id = artifact.parse().map_err(|_| ApiError::not_found("artifact"))?;
+    let id = artifact
+        .parse()
+        .map_err(|_| ApiError::not_found("artifact"))?;
     let source = PreviewSource::Artifact(id);
     Ok(Json(of(&app, &caller, source).await?))
 }
@@ -143,11 +145,7 @@ fn shown_type(part: &PreviewPart) -> &'static str {
     }
 }
 
-async fn access_to(
-    app: &App,
-    caller: &Caller,
-    id: PreviewId,
-) -> Result<Option<Access>, ApiError> {
+async fn access_to(app: &App, caller: &Caller, id: PreviewId) -> Result<Option<Access>, ApiError> {
     let Some(preview) = app.store().preview(id).await? else {
         return Ok(None);
     };

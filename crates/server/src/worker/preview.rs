@@ -121,10 +121,7 @@ async fn end_what_was_left(app: &App, preview: &Preview) {
         return;
     };
     let detail = "the worker that used it was ended";
-    if let Err(error) = app
-        .remove_sandbox(sandbox, EndedWhy::Asked, detail)
-        .await
-    {
+    if let Err(error) = app.remove_sandbox(sandbox, EndedWhy::Asked, detail).await {
         tracing::warn!(%sandbox, error = chain(&error), "ending a sandbox that was left");
     }
 }

@@ -33,8 +33,8 @@ pub(crate) const MAX_TEXT_BYTES: u64 = 2 << 20;
 /// All parts of one preview, in bytes.
 pub(crate) const MAX_TOTAL_BYTES: u64 = 160 << 20;
 
-const MAX_ROWS: usize = 1000;
-const MAX_COLUMNS: usize = 100;
+const MAX_ROWS: u32 = 1000;
+const MAX_COLUMNS: u32 = 100;
 const MAX_MERGES: usize = 2000;
 const MAX_CELL_CHARACTERS: usize = 2000;
 const MAX_PAGE_CHARACTERS: usize = 20_000;
@@ -167,8 +167,8 @@ impl Sheet {
     pub(crate) fn check(&self) -> Result<(), NotAsAgreed> {
         let is_good = (1..=MAX_SHEETS).contains(&self.number)
             && self.name.chars().count() <= MAX_NAME_CHARACTERS
-            && self.rows as usize <= MAX_ROWS
-            && self.columns as usize <= MAX_COLUMNS;
+            && self.rows <= MAX_ROWS
+            && self.columns <= MAX_COLUMNS;
         is_good.then_some(()).ok_or(NotAsAgreed("a sheet"))
     }
 }
@@ -197,13 +197,12 @@ pub(crate) fn sheet(bytes: &[u8]) -> Result<Vec<u8>, NotAsAgreed> {
     const WRONG: NotAsAgreed = NotAsAgreed("a sheet");
     let sheet: SheetView = serde_json::from_slice(bytes).map_err(|_| WRONG)?;
     let columns = sheet.columns.len();
-    let (rows, width) = (MAX_ROWS as u32, MAX_COLUMNS as u32);
     let is_good = sheet.name.chars().count() <= MAX_NAME_CHARACTERS
-        && columns <= MAX_COLUMNS
+        && columns <= MAX_COLUMNS as usize
         && sheet.columns.iter().all(|name| is_letters(name))
         && (sheet.widths.is_empty() || sheet.widths.len() == columns)
         && sheet.widths.iter().all(|width| *width <= 2000)
-        && sheet.rows.len() <= MAX_ROWS
+        && sheet.rows.len() <= MAX_ROWS as usize
         && sheet.rows.iter().all(|row| {
             let cells = || row.iter().flatten();
             row.len() <= columns
@@ -211,7 +210,7 @@ pub(crate) fn sheet(bytes: &[u8]) -> Result<Vec<u8>, NotAsAgreed> {
         })
         && sheet.merges.len() <= MAX_MERGES
         && sheet.merges.iter().all(|[first, left, last, right]| {
-            first <= last && left <= right && *last < rows && *right < width
+            first <= last && left <= right && *last < MAX_ROWS && *right < MAX_COLUMNS
         });
     if !is_good {
         return Err(WRONG);
@@ -230,7 +229,8 @@ pub(crate) fn is_png(bytes: &[u8], width: u32, height: u32) -> bool {
 
 /// Whether bytes are a PNG as small as those of thumbnails.
 pub(crate) fn is_small_png(bytes: &[u8]) -> bool {
-    let is_small = |(width, height): (u32, u32)| (1..=512).contains(&width) && (1..=512).contains(&height);
+    let is_small =
+        |(width, height): (u32, u32)| (1..=512).contains(&width) && (1..=512).contains(&height);
     png_size(bytes).is_some_and(is_small) && is_chunks(&bytes[8..])
 }
 
@@ -317,7 +317,8 @@ mod tests {
 
     #[test]
     fn a_picture_is_what_its_head_and_its_length_say() {
-        let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x02\0\0\0\x03\x08\x02\0\0\0CRC_".to_vec();
+        let mut png =
+            b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x02\0\0\0\x03\x08\x02\0\0\0CRC_".to_vec();
         png.extend_from_slice(b"\0\0\0\x01IDATxCRC_\0\0\0\0IENDCRC_");
         assert!(is_png(&png, 2, 3));
         assert!(!is_png(&png, 3, 2));

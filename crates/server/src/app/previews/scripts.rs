@@ -8,20 +8,50 @@ pub(crate) const MAIN: &str = "/workspace/preview/main.py";
 
 /// All files, with their names.
 pub(crate) const FILES: [(&str, &str); 11] = [
-    ("main.py", include_str!("../../../../../sandbox/preview/main.py")),
-    ("trouble.py", include_str!("../../../../../sandbox/preview/trouble.py")),
-    ("archives.py", include_str!("../../../../../sandbox/preview/archives.py")),
-    ("office.py", include_str!("../../../../../sandbox/preview/office.py")),
-    ("documents.py", include_str!("../../../../../sandbox/preview/documents.py")),
-    ("pages.py", include_str!("../../../../../sandbox/preview/pages.py")),
-    ("workbooks.py", include_str!("../../../../../sandbox/preview/workbooks.py")),
-    ("tables.py", include_str!("../../../../../sandbox/preview/tables.py")),
+    (
+        "main.py",
+        include_str!("../../../../../sandbox/preview/main.py"),
+    ),
+    (
+        "trouble.py",
+        include_str!("../../../../../sandbox/preview/trouble.py"),
+    ),
+    (
+        "archives.py",
+        include_str!("../../../../../sandbox/preview/archives.py"),
+    ),
+    (
+        "office.py",
+        include_str!("../../../../../sandbox/preview/office.py"),
+    ),
+    (
+        "documents.py",
+        include_str!("../../../../../sandbox/preview/documents.py"),
+    ),
+    (
+        "pages.py",
+        include_str!("../../../../../sandbox/preview/pages.py"),
+    ),
+    (
+        "workbooks.py",
+        include_str!("../../../../../sandbox/preview/workbooks.py"),
+    ),
+    (
+        "tables.py",
+        include_str!("../../../../../sandbox/preview/tables.py"),
+    ),
     (
         "number_format.py",
         include_str!("../../../../../sandbox/preview/number_format.py"),
     ),
-    ("images.py", include_str!("../../../../../sandbox/preview/images.py")),
-    ("drawings.py", include_str!("../../../../../sandbox/preview/drawings.py")),
+    (
+        "images.py",
+        include_str!("../../../../../sandbox/preview/images.py"),
+    ),
+    (
+        "drawings.py",
+        include_str!("../../../../../sandbox/preview/drawings.py"),
+    ),
 ];
 
 #[cfg(test)]

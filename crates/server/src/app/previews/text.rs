@@ -8,8 +8,6 @@ pub(crate) const SHOWN_BYTES: usize = 1 << 20;
 /// The largest page for a frame, in bytes: half of one is none.
 pub(crate) const MAX_HTML_BYTES: u64 = 16 << 20;
 
-
-
 /// How deep JSON is indented at most.
 const MAX_INDENT: usize = 20;
 
@@ -207,16 +205,23 @@ mod tests {
         for tag in ["<script", "<img", "javascript:", "evil", "data:", "../x"] {
             assert!(!shown.contains(tag), "{tag} in {shown}");
         }
-        assert!(shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{shown}");
-        assert!(shown.contains("<a href=\"https://a.b/?x=%22y%22&amp;z\"")
-            || shown.contains("<a href=\"https://a.b/?x=&quot;y&quot;&amp;z\""), "{shown}");
+        assert!(
+            shown.contains("&lt;script&gt;alert(1)&lt;/script&gt;"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("<a href=\"https://a.b/?x=%22y%22&amp;z\"")
+                || shown.contains("<a href=\"https://a.b/?x=&quot;y&quot;&amp;z\""),
+            "{shown}"
+        );
         assert!(shown.contains("[picture: p]"), "{shown}");
         assert!(shown.contains("<table>"), "{shown}");
     }
 
     #[test]
     fn marks_within_code_stay_letters() {
-        let shown = markdown("`<b>`\n\n```html\n<script>x</script>\n```\n\n```\"><script>\ny\n```\n");
+        let shown =
+            markdown("`<b>`\n\n```html\n<script>x</script>\n```\n\n```\"><script>\ny\n```\n");
         assert!(!shown.contains("<script"), "{shown}");
         assert!(!shown.contains("<b>"), "{shown}");
     }

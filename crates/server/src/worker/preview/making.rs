@@ -20,7 +20,7 @@ use crate::app::previews::scripts;
 use crate::failure::chain;
 
 /// How long the script may take, in milliseconds.
-const TIME_LIMIT_MS: u64 = 150_000;
+const TIME_LIMIT_MS: u64 = 200_000;
 
 /// How much it may say, in bytes.
 const OUTPUT_BYTES: u64 = 1 << 20;
@@ -157,9 +157,9 @@ impl<'a> Making<'a> {
                 Some(EventBody::ExecutionEnded(ended)) => {
                     return match ended.outcome {
                         Ending::Exited { code: 0 } => Ok(()),
-                        Ending::OutOfMemory { .. } => Err(of_file(
-                            "it takes more memory than a preview may use",
-                        )),
+                        Ending::OutOfMemory { .. } => {
+                            Err(of_file("it takes more memory than a preview may use"))
+                        }
                         Ending::TimeLimit { .. } => {
                             Err(of_file("it takes more time than a preview may take"))
                         }
@@ -336,7 +336,8 @@ fn damaged() -> Stopped {
 async fn push(agent: &AgentClient, name: &str, content: Bytes) -> Result<(), Stopped> {
     let name = FileName::from_bytes(name.as_bytes()).map_err(|_| damaged())?;
     let put = agent.put_bytes(&name, content).await;
-    put.map(|_| ()).map_err(|error| sandbox::unavailable(&error))
+    put.map(|_| ())
+        .map_err(|error| sandbox::unavailable(&error))
 }
 
 /// Fetches a part. One that is not there, or larger than it may be, is the file's fault.
@@ -344,11 +345,13 @@ async fn fetch(agent: &AgentClient, name: &str, limit: u64) -> Result<Vec<u8>, S
     let path = format!("out/{name}");
     let path = FileName::from_bytes(path.as_bytes()).map_err(|_| damaged())?;
     agent.get_bytes(&path, limit).await.map_err(|error| {
-        let is_of_file = matches!(error, ClientError::TooLong { .. } | ClientError::Corrupt { .. })
-            || matches!(
-                error.code(),
-                Some(ErrorCode::NotFound | ErrorCode::Invalid | ErrorCode::Conflict)
-            );
+        let is_of_file = matches!(
+            error,
+            ClientError::TooLong { .. } | ClientError::Corrupt { .. }
+        ) || matches!(
+            error.code(),
+            Some(ErrorCode::NotFound | ErrorCode::Invalid | ErrorCode::Conflict)
+        );
         if is_of_file {
             tracing::info!(name, error = chain(&error), "a part of a preview");
             damaged()

@@ -51,7 +51,11 @@ async fn place(app: &App, workspace: WorkspaceId) -> Result<(Workspace, Profile)
 }
 
 /// Makes one. Its id is known before it is there, and `note` keeps it.
-pub(super) async fn make<N>(app: &App, workspace: WorkspaceId, note: N) -> Result<SandboxId, Stopped>
+pub(super) async fn make<N>(
+    app: &App,
+    workspace: WorkspaceId,
+    note: N,
+) -> Result<SandboxId, Stopped>
 where
     N: AsyncFnOnce(SandboxId) -> Result<(), Stopped>,
 {
