@@ -87,6 +87,10 @@ impl World {
             .replace("{session}", &unknown)
             .replace("{key}", &unknown)
             .replace("{artifact}", &unknown)
+            .replace("{attachment}", &unknown)
+            .replace("{file}", &unknown)
+            .replace("{preview}", &unknown)
+            .replace("{number}", "1")
             .replace("{execution}", &unknown);
         let needs_workspace = matches!(pattern, "/api/v1/sandboxes" | "/api/v1/artifacts");
         if needs_workspace {
