@@ -2,16 +2,23 @@
 //! knows of HTTP; `http/` extracts, calls one of these and answers.
 
 pub mod account;
+pub mod artifacts;
+pub mod attachments;
+pub mod chats;
 pub mod collect;
 pub mod executions;
 pub mod files;
 pub mod gate;
+pub mod knowledge;
+pub mod messages;
 pub mod previews;
 mod profile_settings;
 pub mod profiles;
 pub mod running;
 pub mod sandboxes;
 pub mod setup;
+pub mod threads;
+mod uploads;
 pub mod users;
 pub mod workspaces;
 
@@ -24,6 +31,7 @@ use glovebox_store::{MasterKey, Objects, Store};
 use tokio::sync::Notify;
 
 use crate::auth::Passwords;
+use crate::chat::live::Live;
 use crate::config::Config;
 use crate::metrics::Metrics;
 use gate::BreakGlass;
@@ -47,6 +55,7 @@ struct Inner {
     running: Running,
     /// Told when a preview was asked for, so that nobody waits for the next look into the queue.
     preview_wanted: Notify,
+    live: Live,
     metrics: Metrics,
 }
 
@@ -84,6 +93,7 @@ impl App {
                 passwords: Passwords::new(),
                 running: Running::default(),
                 preview_wanted: Notify::new(),
+                live: Live::default(),
                 metrics: Metrics::default(),
             }),
         }
@@ -139,6 +149,10 @@ impl App {
 
     pub(crate) fn preview_wanted(&self) -> &Notify {
         &self.inner.preview_wanted
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.inner.live
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

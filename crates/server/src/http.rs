@@ -5,6 +5,7 @@ mod account;
 mod admin;
 mod answers;
 mod artifacts;
+mod attachments;
 mod body;
 mod caller;
 mod console;
@@ -13,7 +14,9 @@ mod executions;
 mod files;
 mod health;
 mod keys;
+mod knowledge;
 mod members;
+mod messages;
 mod metrics;
 mod preview_views;
 mod previews;
@@ -22,6 +25,8 @@ mod requests;
 mod sandboxes;
 mod session;
 mod setup;
+mod thread_events;
+mod threads;
 mod views;
 mod workspaces;
 
@@ -122,6 +127,21 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(previews::text))
         .routes(routes!(previews::markdown))
         .routes(routes!(previews::html))
+        .routes(routes!(artifacts::versions))
+        .routes(routes!(artifacts::restore))
+        .routes(routes!(threads::chat))
+        .routes(routes!(threads::list, threads::create))
+        .routes(routes!(threads::show, threads::change, threads::delete))
+        .routes(routes!(messages::send))
+        .routes(routes!(messages::retry))
+        .routes(routes!(messages::stop))
+        .routes(routes!(thread_events::events))
+        .routes(routes!(attachments::upload))
+        .routes(routes!(attachments::show, attachments::delete))
+        .routes(routes!(attachments::content))
+        .routes(routes!(knowledge::list, knowledge::add))
+        .routes(routes!(knowledge::delete))
+        .routes(routes!(knowledge::content))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
 }

@@ -5,6 +5,7 @@
 
 pub mod app;
 mod auth;
+mod chat;
 pub mod config;
 mod failure;
 mod gateway;

@@ -6,6 +6,7 @@
 mod preview;
 mod ready;
 mod sweep;
+mod threads;
 
 use std::str::FromStr;
 use std::time::{Duration, Instant};

@@ -66,6 +66,7 @@ where
     let new = NewLease {
         id,
         profile_id: profile.id,
+        thread_id: None,
         class: settings.class,
         // It ends with its preview.
         idle_limit_ms: LIFE_SECONDS * 1000,
