@@ -15,6 +15,7 @@ mod foreign;
 mod forms;
 mod gate;
 mod metrics;
+mod office_files;
 mod previewed;
 mod previews;
 mod previews_of_hostile_files;
