@@ -23,6 +23,7 @@ mod migrate;
 mod objects;
 mod preview;
 mod profile;
+mod purge;
 mod quota;
 mod secret;
 mod session;

@@ -501,9 +501,10 @@ impl Transaction {
         Ok((reply, last_seq))
     }
 
-    /// Gives a thread the title that its first message makes.
+    /// Gives a thread the title that its first message makes. Its version stays: whoever gives it
+    /// another title meanwhile means that one.
     async fn name_thread(&mut self, thread: &Thread, title: &str) -> Result<(), StoreError> {
-        sqlx::query("UPDATE threads SET title = $2, version = version + 1 WHERE id = $1")
+        sqlx::query("UPDATE threads SET title = $2 WHERE id = $1")
             .bind(thread.id.to_string())
             .bind(title.to_owned())
             .execute(&mut *self.inner)

@@ -102,7 +102,7 @@ impl App {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) async fn sweep_attachments(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
+    pub async fn throw_away_unsent(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         for found in self.store().unsent_before(before, SWEPT).await? {
             // First the row: what is sent just now is not touched.
             if self.store().delete_unsent(found.id).await? {

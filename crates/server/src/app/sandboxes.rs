@@ -59,6 +59,19 @@ impl App {
             .await
     }
 
+    /// Makes the sandbox of a thread.
+    ///
+    /// # Errors
+    /// As for [`App::create_sandbox`]; also when the thread is not there any more.
+    pub async fn create_sandbox_of(
+        &self,
+        access: &Access,
+        thread: ThreadId,
+    ) -> Result<Lease, SandboxError> {
+        self.make_sandbox(access, None, SandboxId::new(), Some(thread))
+            .await
+    }
+
     /// Makes a sandbox under an id that is told before it is there, for a thread or for whoever
     /// asks.
     ///

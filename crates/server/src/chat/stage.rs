@@ -50,24 +50,26 @@ pub(super) async fn stage(
 ) -> Result<Vec<String>, TurnError> {
     let (waiting, mut room) = waiting(turn, &ready.lease, &ready.grant.profile).await?;
     let all: u64 = waiting.iter().map(|file| file.bytes).sum();
-    let keep = if all <= room.left { 0 } else { room.left / 2 };
+    // What comes by itself, without being named.
+    let mut unasked = if all <= room.left {
+        room.left
+    } else {
+        room.left / 2
+    };
     let (named, rest): (Vec<_>, Vec<_>) = waiting
         .into_iter()
         .partition(|file| is_named(code, &file.name));
     let mut left_out = Vec::new();
-    let with_reserve = named
+    let in_order = named
         .into_iter()
-        .map(|file| (file, 0))
-        .chain(rest.into_iter().map(|file| (file, keep)));
-    for (file, reserve) in with_reserve {
-        let is_wanted = ready.is_new || file.is_new || reserve == 0;
-        let fits = room.takes(file.bytes) && file.bytes <= room.left.saturating_sub(reserve);
-        if fits {
-            if !put(turn, &ready.lease, &file, Some(step)).await? {
-                left_out.push(file.name.for_display());
-            }
+        .map(|file| (file, true))
+        .chain(rest.into_iter().map(|file| (file, false)));
+    for (file, is_asked) in in_order {
+        let fits = room.takes(file.bytes) && (is_asked || file.bytes <= unasked);
+        if fits && put(turn, &ready.lease, &file, Some(step)).await? {
             room.left -= file.bytes;
-        } else if is_wanted {
+            unasked = unasked.saturating_sub(if is_asked { 0 } else { file.bytes });
+        } else if fits || is_asked || ready.is_new || file.is_new {
             left_out.push(file.name.for_display());
         }
     }

@@ -166,8 +166,10 @@ impl Turn {
     /// What whoever asked for the reply may do at this moment: roles and keys change while a
     /// reply is on its way.
     pub(super) async fn access(&self) -> Result<Access, TurnError> {
-        let now = self.app.store().present_access(&self.access).await?;
-        now.filter(|access| self.thread.may_write(access))
+        let store = self.app.store();
+        let now = store.present_access(&self.access).await?;
+        let thread = store.thread(self.thread.id).await?;
+        now.filter(|access| thread.is_some_and(|thread| thread.may_write(access)))
             .ok_or_else(|| {
                 super::failure::refused(
                     "forbidden",

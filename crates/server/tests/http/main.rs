@@ -8,6 +8,8 @@
 )]
 
 mod accounts;
+mod chat;
+mod chat_rights;
 mod database;
 mod embedded;
 mod first_run;
@@ -24,5 +26,6 @@ mod reset;
 mod roles;
 mod secrets;
 mod stage;
+mod talk;
 mod visitor;
 mod wire;

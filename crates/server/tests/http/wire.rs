@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::Bytes;
-use hyper::{HeaderMap, Method, Request};
+use hyper::body::{Bytes, Incoming};
+use hyper::{HeaderMap, Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::TcpStream;
+use tokio::task::AbortHandle;
 
 /// Who asks.
 #[derive(Debug, Clone)]
@@ -48,21 +49,21 @@ impl Answer {
     }
 }
 
-/// One request over a connection of its own.
-pub(crate) async fn send(
+/// A request on its way, and what drives its connection.
+async fn begin(
     address: SocketAddr,
     who: &Who,
     method: &str,
     path: &str,
     headers: &[(&str, &str)],
     body: Bytes,
-) -> Answer {
+) -> (Response<Incoming>, AbortHandle) {
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake::<_, Full<Bytes>>(TokioIo::new(stream))
             .await
             .unwrap();
-    let driving = tokio::spawn(connection);
+    let driving = tokio::spawn(connection).abort_handle();
     let mut request = Request::builder()
         .method(Method::from_bytes(method.as_bytes()).unwrap())
         .uri(path)
@@ -76,7 +77,19 @@ pub(crate) async fn send(
         request = request.header(*name, *value);
     }
     let answer = sender.send_request(request.body(Full::new(body)).unwrap());
-    let answer = answer.await.unwrap();
+    (answer.await.unwrap(), driving)
+}
+
+/// One request over a connection of its own.
+pub(crate) async fn send(
+    address: SocketAddr,
+    who: &Who,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Bytes,
+) -> Answer {
+    let (answer, driving) = begin(address, who, method, path, headers, body).await;
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
     let bytes = answer.into_body().collect().await.unwrap().to_bytes();
     driving.abort();
@@ -84,6 +97,66 @@ pub(crate) async fn send(
         status,
         headers,
         bytes,
+    }
+}
+
+/// A stream of events that is read as it comes.
+pub(crate) struct Listening {
+    body: Incoming,
+    text: String,
+    driving: AbortHandle,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.driving.abort();
+    }
+}
+
+/// Begins to read a stream of events.
+pub(crate) async fn listen(address: SocketAddr, who: &Who, path: &str) -> Listening {
+    let (answer, driving) = begin(address, who, "GET", path, &[], Bytes::new()).await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers()["content-type"], "text/event-stream");
+    Listening {
+        body: answer.into_body(),
+        text: String::new(),
+        driving,
+    }
+}
+
+impl Listening {
+    /// The next event; nothing when the stream has ended.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
+                let data = event.lines().find_map(|line| line.strip_prefix("data: "));
+                let data = data.map(|data| serde_json::from_str(data).unwrap());
+                self.text = rest.to_owned();
+                match data {
+                    Some(data) => return Some(data),
+                    // A heartbeat.
+                    None => continue,
+                }
+            }
+            let frame = self.body.frame().await?.unwrap();
+            let part = frame.into_data().unwrap();
+            self.text.push_str(std::str::from_utf8(&part).unwrap());
+        }
+    }
+
+    /// All events up to the first of this type.
+    pub(crate) async fn until(&mut self, wanted: &str) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            let event = self.next().await;
+            let event = event.unwrap_or_else(|| panic!("no {wanted} after {events:?}"));
+            let is_it = event["type"] == wanted;
+            events.push(event);
+            if is_it {
+                return events;
+            }
+        }
     }
 }
 

@@ -8,6 +8,10 @@
 
 #[path = "../http/accounts.rs"]
 mod accounts;
+#[path = "../http/chat.rs"]
+mod chat;
+#[path = "../http/chat_rights.rs"]
+mod chat_rights;
 mod database;
 #[path = "../http/embedded.rs"]
 mod embedded;
@@ -27,6 +31,8 @@ mod roles;
 mod secrets;
 #[path = "../http/stage.rs"]
 mod stage;
+#[path = "../http/talk.rs"]
+mod talk;
 #[path = "../http/visitor.rs"]
 mod visitor;
 #[path = "../http/wire.rs"]

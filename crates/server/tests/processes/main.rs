@@ -6,9 +6,12 @@
     reason = "tests fail by panicking"
 )]
 
+mod chat;
 mod killed;
 mod process;
 mod shared;
+#[path = "../http/talk.rs"]
+mod talk;
 #[path = "../http/visitor.rs"]
 mod visitor;
 #[path = "../http/wire.rs"]
