@@ -28,6 +28,8 @@ def show(value, code):
         return "", False
     if isinstance(value, bool):
         return ("TRUE" if value else "FALSE"), False
+    if isinstance(value, int) and abs(value) >= 10**300:
+        return str(value)[:40], False
     sections = split(code or "General")
     if isinstance(value, str):
         if len(sections) == 4 or "@" in sections[0]:
@@ -64,7 +66,7 @@ def split(code):
 
 
 def choose(sections, number):
-    conditions = [re.search(r"\[([<>=]+)(-?[\d.]+)\]", section) for section in sections]
+    conditions = [re.search(r"\[([<>=]+)(-?\d+(?:\.\d+)?)\]", section) for section in sections]
     if any(conditions):
         for section, condition in zip(sections, conditions, strict=True):
             if condition is None or holds(number, condition.group(1), float(condition.group(2))):

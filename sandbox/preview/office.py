@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -67,19 +68,18 @@ def convert(path, target, into, seconds):
         into,
         path,
     ]
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    # In a group of its own: what the command starts is ended with it.
+    running = subprocess.Popen(command, env=environment, cwd=home, start_new_session=True, **quiet)
     try:
-        subprocess.run(
-            command,
-            env=environment,
-            cwd=home,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=seconds,
-            check=False,
-        )
+        code = running.wait(timeout=seconds)
     except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
         raise Trouble(f"LibreOffice did not get done with it in {seconds} seconds") from None
+    if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        # Nobody else ends it so than Linux, where memory runs out.
+        raise MemoryError
     ending = target.split(":")[0]
     name = os.path.splitext(os.path.basename(path))[0]
     made = os.path.join(into, f"{name}.{ending}")

@@ -81,7 +81,8 @@ def find_delimiter(text):
     best, score = ",", 0
     for delimiter in DELIMITERS:
         try:
-            counts = [len(row) for row in csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)][:50]
+            rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
+            counts = [len(row) for row in rows][:50]
         except csv.Error:
             continue
         counts = [count for count in counts[:-1] or counts if count]

@@ -188,7 +188,11 @@ def shown(cell):
         return None
     if isinstance(value, str) and getattr(cell, "data_type", "s") == "e":
         return {"v": value[:100], "t": "e"}
-    text, is_date = number_format.show(plain(value), getattr(cell, "number_format", "General"))
+    value = plain(value)
+    try:
+        text, is_date = number_format.show(value, getattr(cell, "number_format", "General"))
+    except (ArithmeticError, ValueError):
+        text, is_date = str(value), False
     if isinstance(value, bool):
         kind = "b"
     elif is_date:
@@ -286,8 +290,7 @@ def without_office(form, path, out):
                 "first_row_is_header": is_header(rows),
             },
         )
-        sheets.append(
-            {"number": number, "name": sheet.name[:200], "rows": len(rows), "columns": width, "is_cut": is_cut}
-        )
+        size = {"rows": len(rows), "columns": width, "is_cut": is_cut}
+        sheets.append({"number": number, "name": sheet.name[:200], **size})
     cut = f"the first {ROWS} rows and {COLUMNS} columns are shown"
     return {"sheets": sheets, "cut": cut if any(sheet["is_cut"] for sheet in sheets) else None}

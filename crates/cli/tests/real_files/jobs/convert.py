@@ -2,7 +2,8 @@
 
 import subprocess
 
-subprocess.run(["soffice", "--headless", "--convert-to", "pdf", "deck.pptx"], check=True, stdout=subprocess.DEVNULL)
+soffice = ["soffice", "--headless", "--convert-to", "pdf", "deck.pptx"]
+subprocess.run(soffice, check=True, stdout=subprocess.DEVNULL)
 subprocess.run(["pdftoppm", "-png", "-r", "50", "deck.pdf", "slide"], check=True)
 said = subprocess.run(["pdftotext", "deck.pdf", "-"], check=True, capture_output=True, text=True)
 print(" ".join(said.stdout.split()))
