@@ -47,6 +47,11 @@ def convert(path, target, into, seconds):
     os.makedirs(user)
     with open(os.path.join(user, "registrymodifications.xcu"), "w") as file:
         file.write(SETTINGS)
+    if build := build_of(shutil.which("soffice")):
+        # A profile of this very build needs no second start to set itself up.
+        os.makedirs(os.path.join(user, "extensions"))
+        with open(os.path.join(user, "extensions", "buildid"), "w") as file:
+            file.write(build)
     environment = {
         **os.environ,
         "HOME": home,
@@ -84,3 +89,12 @@ def convert(path, target, into, seconds):
     name = os.path.splitext(os.path.basename(path))[0]
     made = os.path.join(into, f"{name}.{ending}")
     return made if os.path.isfile(made) else None
+
+
+def build_of(command):
+    version = os.path.join(os.path.dirname(os.path.realpath(command)), "versionrc")
+    try:
+        with open(version, encoding="utf-8", errors="replace") as file:
+            return next((line[8:].strip() for line in file if line.startswith("buildid=")), None)
+    except OSError:
+        return None

@@ -145,7 +145,7 @@ async fn look_at(app: &App, queue: Queue) -> Result<bool, StoreError> {
     let Some(task) = app.store().take_task(queue.name(), taken).await? else {
         match queue {
             Queue::Sandbox => ensure_sweep(app).await?,
-            Queue::Preview => {}
+            Queue::Preview => preview::ensure_forgetting(app).await?,
         }
         return Ok(false);
     };

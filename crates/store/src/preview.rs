@@ -399,6 +399,67 @@ impl Store {
             .map(|_| ())
             .map_err(statement("noting the state of a preview"))
     }
+
+    /// Previews that nobody can see any more, as no file has their bytes, or that something older
+    /// than `renderer` made; at most `limit`. For the system itself.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn forgotten_previews(
+        &self,
+        renderer: i64,
+        limit: u32,
+    ) -> Result<Vec<PreviewId>, StoreError> {
+        let has = |table: &str| {
+            format!(
+                "EXISTS (SELECT 1 FROM {table} WHERE {table}.workspace_id = previews.workspace_id \
+                 AND {table}.sha256 = previews.sha256)"
+            )
+        };
+        let [artifacts, attachments, knowledge] = TABLES.map(|(table, _)| has(table));
+        let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
+            "SELECT id FROM previews WHERE renderer < $1 \
+             OR NOT ({artifacts} OR {attachments} OR {knowledge}) ORDER BY id LIMIT $2"
+        )))
+        .bind(renderer)
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(statement("looking for previews of nothing"))?;
+        rows.iter().map(|row| row.word("id")).collect()
+    }
+
+    /// The names of a preview's parts.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn preview_parts(&self, id: PreviewId) -> Result<Vec<String>, StoreError> {
+        let rows = sqlx::query("SELECT name FROM preview_parts WHERE preview_id = $1")
+            .bind(id.to_string())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(statement("listing the parts of a preview"))?;
+        rows.iter().map(|row| row.text("name")).collect()
+    }
+
+    /// A preview is no more. The bytes of its parts have to be gone before.
+    ///
+    /// # Errors
+    /// When a statement fails.
+    pub async fn forget_preview(&self, id: PreviewId) -> Result<(), StoreError> {
+        let mut changes = self.begin().await?;
+        for delete in [
+            "DELETE FROM preview_parts WHERE preview_id = $1",
+            "DELETE FROM previews WHERE id = $1",
+        ] {
+            sqlx::query(delete)
+                .bind(id.to_string())
+                .execute(&mut *changes.inner)
+                .await
+                .map_err(statement("forgetting a preview"))?;
+        }
+        changes.commit().await
+    }
 }
 
 impl Transaction {

@@ -19,6 +19,7 @@ use glovebox_store::{
 use serde_json::json;
 
 use super::App;
+use crate::failure::chain;
 use contents::Contents;
 use format::Format;
 
@@ -27,6 +28,9 @@ pub(crate) const RENDERER: i64 = 1;
 
 /// The kind of task that makes one.
 pub(crate) const MAKE: &str = "make";
+
+/// The kind of the one task that takes those away that nobody can see any more.
+pub(crate) const FORGET: &str = "forget";
 
 /// How long a failure that may pass stands before asking again tries again, in seconds.
 const RETRY_AFTER_SECONDS: i64 = 5;
@@ -102,6 +106,25 @@ impl App {
         let key = ObjectKey::PreviewPart(id, part.name.clone());
         let bytes = self.objects().read(key).await?;
         Ok(Some((part, bytes)))
+    }
+
+    /// Takes previews away that nobody can see any more: first their bytes, then the rows.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn forget_previews(&self) -> Result<(), StoreError> {
+        const AT_ONCE: u32 = 100;
+        for id in self.store().forgotten_previews(RENDERER, AT_ONCE).await? {
+            for name in self.store().preview_parts(id).await? {
+                let key = ObjectKey::PreviewPart(id, name);
+                // One that is gone already is what is wanted.
+                if let Err(error) = self.objects().delete(key).await {
+                    tracing::debug!(preview = %id, error = chain(&error), "deleting a part");
+                }
+            }
+            self.store().forget_preview(id).await?;
+        }
+        Ok(())
     }
 
     /// Keeps a part of a preview: first its bytes, then the row that says that they are there.

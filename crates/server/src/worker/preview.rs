@@ -15,9 +15,9 @@ use crate::app::App;
 use crate::app::previews::contents::Contents;
 use crate::app::previews::format::{Format, Way};
 use crate::app::previews::text::{self, SHOWN_BYTES};
-use crate::app::previews::{MAX_FILE_BYTES, contents::TextMedia};
+use crate::app::previews::{FORGET, MAX_FILE_BYTES, contents::TextMedia};
 use crate::failure::chain;
-use crate::worker::TAKEN;
+use crate::worker::{Queue, TAKEN};
 use making::Making;
 
 /// How often a preview is begun before it is given up.
@@ -25,6 +25,9 @@ const ATTEMPTS: i64 = 3;
 
 /// How long after a failure that is none of the file's it is tried again.
 const AGAIN_AFTER: TimeDelta = TimeDelta::seconds(2);
+
+/// How often previews are looked for that nobody can see any more.
+const FORGET_EVERY: TimeDelta = TimeDelta::minutes(10);
 
 /// Why a preview is not made.
 #[derive(Debug)]
@@ -50,11 +53,28 @@ impl From<StoreError> for Stopped {
     }
 }
 
+/// Sees to it that there is the task to take old previews away: it is put off, never finished.
+pub(super) async fn ensure_forgetting(app: &App) -> Result<(), StoreError> {
+    let mut changes = app.store().begin().await?;
+    let queue = Queue::Preview.name();
+    changes
+        .enqueue(queue, FORGET, "all", &serde_json::json!({}), Utc::now())
+        .await?;
+    changes.commit().await
+}
+
 /// Does one task.
 ///
 /// # Errors
 /// When the store fails; the task is then taken again.
 pub(super) async fn make(app: &App, task: &Task) -> Result<(), StoreError> {
+    if task.kind == FORGET {
+        app.forget_previews().await?;
+        return app
+            .store()
+            .repeat_task(task.id, Utc::now() + FORGET_EVERY)
+            .await;
+    }
     let preview = match task.subject.parse::<PreviewId>() {
         Ok(id) => app.store().preview(id).await?,
         Err(_) => None,

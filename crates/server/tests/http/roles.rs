@@ -108,18 +108,8 @@ impl World {
             .replace("{session}", &unknown)
             .replace("{key}", &unknown)
             .replace("{artifact}", &unknown)
-<<<<<<< HEAD
-            .replace("{attachment}", &unknown)
-            .replace("{file}", &unknown)
             .replace("{preview}", &unknown)
             .replace("{number}", "1")
-            .replace("{execution}", &unknown);
-        let needs_workspace = matches!(pattern, "/api/v1/sandboxes" | "/api/v1/artifacts");
-        if needs_workspace {
-            format!("{path}?workspace_id={}", self.workspace)
-        } else {
-            path
-=======
             .replace("{execution}", &unknown)
             .replace("{thread}", &self.thread)
             .replace("{message}", &self.message)
@@ -134,7 +124,6 @@ impl World {
             "/api/v1/knowledge" if method == "post" => format!("{path}?{workspace}&name=l.txt"),
             "/api/v1/knowledge" => format!("{path}?{workspace}"),
             _ => path,
->>>>>>> threads
         }
     }
 

@@ -113,7 +113,7 @@ async fn a_worker_that_is_killed_in_a_preview_leaves_it_to_the_next_one() {
     worker.kill();
     assert_eq!(state().await, "making");
     // Its time is over: waiting for it would take a while.
-    let lost = "UPDATE tasks SET taken_until = 1 WHERE queue = 'preview'";
+    let lost = "UPDATE tasks SET taken_until = 1 WHERE queue = 'preview' AND kind = 'make'";
     assert_eq!(sql(&place.folder, lost), "1");
     let _second = place.work();
     until(async || state().await == "ready").await;

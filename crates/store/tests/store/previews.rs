@@ -13,6 +13,7 @@ use crate::threads::thread;
 on_both! {
     a_preview_is_there_once_and_keeps_its_parts
     it_is_seen_by_whoever_may_read_a_file_with_its_bytes
+    what_nobody_can_see_any_more_is_forgotten
     a_task_is_held_until_it_is_somebody_elses
 }
 
@@ -170,6 +171,42 @@ async fn it_is_seen_by_whoever_may_read_a_file_with_its_bytes(database: Database
         store.workspace_of_source(source).await.unwrap(),
         Some(ada.workspace)
     );
+}
+
+async fn what_nobody_can_see_any_more_is_forgotten(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let kept = artifact(store, &ada, "01").await;
+    let kept = ask(store, &ada.access, PreviewSource::Artifact(kept))
+        .await
+        .id;
+    let new = NewAttachment {
+        id: AttachmentId::new(),
+        name: UploadedName::of("a.pptx"),
+        bytes: 20,
+        sha256: "02".into(),
+        media_type: String::new(),
+    };
+    store.create_attachment(&ada.access, &new).await.unwrap();
+    let source = PreviewSource::Attachment(new.id);
+    let going = ask(store, &ada.access, source).await.id;
+    let part = PreviewPart {
+        name: "text".into(),
+        bytes: 1,
+        media_type: "text/plain".into(),
+    };
+    store.keep_preview_part(going, &part).await.unwrap();
+    assert!(store.forgotten_previews(1, 9).await.unwrap().is_empty());
+    let raw = database.raw().await;
+    let delete = sqlx::query("DELETE FROM attachments").execute(&raw);
+    delete.await.unwrap();
+    assert_eq!(store.forgotten_previews(1, 9).await.unwrap(), [going]);
+    assert_eq!(store.preview_parts(going).await.unwrap(), ["text"]);
+    store.forget_preview(going).await.unwrap();
+    assert!(store.preview(going).await.unwrap().is_none());
+    assert!(store.preview(kept).await.unwrap().is_some());
+    // A better one is made anew.
+    assert_eq!(store.forgotten_previews(2, 9).await.unwrap(), [kept]);
 }
 
 async fn a_task_is_held_until_it_is_somebody_elses(database: Database) {
