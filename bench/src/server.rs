@@ -255,10 +255,17 @@ impl Client {
         mut is_last: impl FnMut(&str) -> bool,
     ) -> Result<()> {
         let answer = self.send(method, path, body).await?;
-        ensure!(answer.status().is_success(), "{method} {path}: {}", answer.status());
+        ensure!(
+            answer.status().is_success(),
+            "{method} {path}: {}",
+            answer.status()
+        );
         let (mut body, mut text) = (answer.into_body(), Vec::new());
         loop {
-            let frame = body.frame().await.context("the answer ended before its end")??;
+            let frame = body
+                .frame()
+                .await
+                .context("the answer ended before its end")??;
             text.extend_from_slice(frame.data_ref().map_or(&[][..], |data| &data[..]));
             while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = text.drain(..=end).collect();

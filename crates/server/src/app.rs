@@ -13,6 +13,7 @@ pub mod knowledge;
 pub mod messages;
 pub mod model_test;
 pub mod models;
+pub mod previews;
 mod profile_settings;
 pub mod profiles;
 pub mod running;
@@ -29,6 +30,7 @@ use glovebox_client::{AgentClient, GatewayClient, Identity};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::sign::SigningKey;
 use glovebox_store::{MasterKey, Objects, Store};
+use tokio::sync::Notify;
 
 use crate::auth::Passwords;
 use crate::chat::live::Live;
@@ -54,6 +56,8 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    /// Told when a preview was asked for, so that nobody waits for the next look into the queue.
+    preview_wanted: Notify,
     live: Live,
     metrics: Metrics,
     models: ModelClient,
@@ -92,6 +96,7 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
+                preview_wanted: Notify::new(),
                 live: Live::default(),
                 metrics: Metrics::default(),
                 models: ModelClient::default(),
@@ -145,6 +150,10 @@ impl App {
 
     pub(crate) fn running(&self) -> &Running {
         &self.inner.running
+    }
+
+    pub(crate) fn preview_wanted(&self) -> &Notify {
+        &self.inner.preview_wanted
     }
 
     pub(crate) fn live(&self) -> &Live {

@@ -19,6 +19,8 @@ mod members;
 mod messages;
 mod metrics;
 mod models;
+mod preview_views;
+mod previews;
 mod profiles;
 mod requests;
 mod sandboxes;
@@ -119,6 +121,16 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(artifacts::list))
         .routes(routes!(artifacts::show))
         .routes(routes!(artifacts::content))
+        .routes(routes!(previews::of_artifact))
+        .routes(routes!(previews::of_attachment))
+        .routes(routes!(previews::of_knowledge_file))
+        .routes(routes!(previews::page))
+        .routes(routes!(previews::thumbnail))
+        .routes(routes!(previews::sheet))
+        .routes(routes!(previews::image))
+        .routes(routes!(previews::text))
+        .routes(routes!(previews::markdown))
+        .routes(routes!(previews::html))
         .routes(routes!(artifacts::versions))
         .routes(routes!(artifacts::restore))
         .routes(routes!(threads::chat))

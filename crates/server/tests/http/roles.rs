@@ -125,6 +125,8 @@ impl World {
             .replace("{key}", &unknown)
             .replace("{artifact}", &unknown)
             .replace("{model}", &self.model)
+            .replace("{preview}", &unknown)
+            .replace("{number}", "1")
             .replace("{execution}", &unknown)
             .replace("{thread}", &self.thread)
             .replace("{message}", &self.message)

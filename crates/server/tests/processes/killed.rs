@@ -2,10 +2,12 @@
 
 use std::process::Command;
 
+use glovebox_testkit::repository;
 use serde_json::Value;
 
 use crate::process::{on_sqlite, until, value_of};
 use crate::visitor::types;
+use crate::wire::send;
 
 /// Runs until it is interrupted, and shows that it does.
 const ENDLESS: &str = "import time
@@ -87,6 +89,37 @@ async fn a_worker_that_is_killed_is_replaced_and_no_limit_is_passed() {
     assert_eq!(seen["ended_why"], "hard_limit", "{seen}");
     assert_eq!(server.value(&ada, &long, "1 + 1").await, "2");
     server.end_sandboxes(&ada, &workspace).await;
+}
+
+#[tokio::test]
+async fn a_worker_that_is_killed_in_a_preview_leaves_it_to_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = on_sqlite(folder.path());
+    let server = place.serve(&["--queues", "none"]);
+    let (ada, workspace) = server.begin().await;
+    let deck = repository().join("crates/cli/tests/real_files/data/deck.pptx");
+    let path = format!("/api/v1/knowledge?workspace_id={workspace}&name=deck.pptx");
+    let headers = [("content-type", "application/octet-stream")];
+    let body = fs_err::read(deck).unwrap().into();
+    let added = send(server.visitor.address, &ada, "POST", &path, &headers, body).await;
+    let path = format!(
+        "/api/v1/knowledge/{}/preview",
+        added.ok()["id"].as_str().unwrap()
+    );
+    let state = async || server.visitor.get(&ada, &path).await.ok()["state"].clone();
+    assert_eq!(state().await, "waiting");
+    let worker = place.work();
+    until(async || state().await == "making").await;
+    worker.kill();
+    assert_eq!(state().await, "making");
+    // Its time is over: waiting for it would take a while.
+    let lost = "UPDATE tasks SET taken_until = 1 WHERE queue = 'preview' AND kind = 'make'";
+    assert_eq!(sql(&place.folder, lost), "1");
+    let _second = place.work();
+    until(async || state().await == "ready").await;
+    let live = "SELECT id FROM leases WHERE state <> 'ended'";
+    until(async || sql(&place.folder, live).is_empty()).await;
+    assert_eq!(sql(&place.folder, "SELECT count(*) FROM leases"), "2");
 }
 
 /// Lets a lease reach its hard limit now: waiting for it would take a minute.
