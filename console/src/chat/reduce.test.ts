@@ -27,7 +27,13 @@ const inStep = (type: string, data: unknown, number = 1): [string, unknown] => [
 ];
 const ended = (number: number, isSuccess = true): [string, unknown] => [
   'step_ended',
-  { reply: 'r1', step: number, is_success: isSuccess, summary: 'ran to its end', duration_ms: 1200 },
+  {
+    reply: 'r1',
+    step: number,
+    is_success: isSuccess,
+    summary: 'ran to its end',
+    duration_ms: 1200,
+  },
 ];
 const saved = (name: string, version: number): [string, unknown] => [
   'file_saved',
@@ -55,10 +61,12 @@ const blocks = (state: ThreadState, number = 1): readonly Block[] =>
     .flatMap((one) => one.output.blocks);
 
 test('a message and its reply stand below each other', () => {
-  const state = all(sent, started, ['text', { reply: 'r1', text: 'It ' }], [
-    'text',
-    { reply: 'r1', text: 'is 7.' },
-  ]);
+  const state = all(
+    sent,
+    started,
+    ['text', { reply: 'r1', text: 'It ' }],
+    ['text', { reply: 'r1', text: 'is 7.' }],
+  );
   expect(state.items.map((item) => item.kind)).toEqual(['message', 'reply']);
   expect(state.replies.r1?.parts).toEqual([{ kind: 'text', text: 'It is 7.' }]);
   expect(state.seq).toBe(4);
@@ -205,7 +213,14 @@ test('a picture is kept as data, and HTML and SVG are never shown', () => {
 });
 
 test('a file stands once in its reply, at its newest version, and in each step', () => {
-  const state = all(sent, started, step(1), saved('a.csv', 1), saved('b.csv', 1), saved('a.csv', 2));
+  const state = all(
+    sent,
+    started,
+    step(1),
+    saved('a.csv', 1),
+    saved('b.csv', 1),
+    saved('a.csv', 2),
+  );
   expect(state.replies.r1?.files.map((file) => [file.name, file.version])).toEqual([
     ['b.csv', 1],
     ['a.csv', 2],

@@ -146,7 +146,9 @@ const inStep = (
     ...reply,
     parts: reply.parts.map((part) => {
       if (part.kind !== 'run') return part;
-      const isIn = part.run.lines.some((line) => line.kind === 'step' && line.step.number === number);
+      const isIn = part.run.lines.some(
+        (line) => line.kind === 'step' && line.step.number === number,
+      );
       if (!isIn) return part;
       const lines = part.run.lines.map((line) =>
         line.kind === 'step' && line.step.number === number
@@ -166,19 +168,22 @@ function withUpdate(state: ThreadState, shown: Shown): ThreadState {
 }
 
 function displaysUpdated(reply: Reply, shown: Shown): Reply {
-  let isChanged = false;
-  const parts = reply.parts.map((part) => {
+  const parts = mapped(reply.parts, (part) => {
     if (part.kind !== 'run') return part;
-    const lines = part.run.lines.map((line) => {
+    const lines = mapped(part.run.lines, (line) => {
       if (line.kind !== 'step') return line;
       const output = updated(line.step.output, shown);
-      if (output === line.step.output) return line;
-      isChanged = true;
-      return { ...line, step: { ...line.step, output } };
+      return output === line.step.output ? line : { ...line, step: { ...line.step, output } };
     });
-    return isChanged ? { ...part, run: { ...part.run, lines } } : part;
+    return lines === part.run.lines ? part : { ...part, run: { ...part.run, lines } };
   });
-  return isChanged ? { ...reply, parts } : reply;
+  return parts === reply.parts ? reply : { ...reply, parts };
+}
+
+/** The same list where nothing in it has changed, so that nothing is drawn anew. */
+function mapped<One>(list: readonly One[], change: (one: One) => One): readonly One[] {
+  const next = list.map(change);
+  return next.every((one, index) => one === list[index]) ? list : next;
 }
 
 function withFile(

@@ -230,10 +230,11 @@ test('what nobody looks at any more has no connection', async () => {
 });
 
 test('server-sent events are read in whatever parts they come', () => {
-  const text = ': beat\n\nid: 1\nevent: text\ndata: {"a":1}\n\ndata: two\r\ndata: lines\r\n\r\ndata:x';
+  const text =
+    ': beat\n\nid: 1\nevent: text\ndata: {"a":1}\n\ndata: two\r\ndata: lines\r\n\r\ndata:x';
   const whole = new SseReader().feed(text);
   const reader = new SseReader();
-  const byLetter = [...text].flatMap((letter) => reader.feed(letter));
+  const byLetter = Array.from(text).flatMap((letter) => reader.feed(letter));
   expect(whole).toEqual(['{"a":1}', 'two\nlines']);
   expect(byLetter).toEqual(whole);
 });

@@ -34,9 +34,10 @@ export class Line {
   #listeners = new Set<Hear>();
   #seq: number;
   #start: number;
-  #isClosed = false;
   #connection = new AbortController();
   #pause = new AbortController();
+  /** Aborted when nobody listens any more. */
+  readonly #whole = new AbortController();
 
   constructor(
     readonly thread: string,
@@ -77,14 +78,14 @@ export class Line {
   }
 
   close() {
-    this.#isClosed = true;
+    this.#whole.abort();
     this.#connection.abort();
     this.#pause.abort();
   }
 
   async #run() {
     let delay = FIRST_DELAY_MS;
-    while (!this.#isClosed) {
+    while (!this.#whole.signal.aborted) {
       this.#connection = new AbortController();
       this.#pause = new AbortController();
       const { signal } = this.#connection;
@@ -92,10 +93,12 @@ export class Line {
         await this.#read(signal, () => (delay = FIRST_DELAY_MS));
       } catch (error) {
         const end = error instanceof Refused ? endOf(error.status) : null;
-        if (end !== null) return this.#tell([], end);
+        if (end !== null) {
+          this.#tell([], end);
+          return;
+        }
       }
-      if (this.#isClosed) return;
-      // A new beginning that was asked for is no loss.
+      // A new beginning that was asked for is no loss, nor is the end.
       if (signal.aborted) continue;
       this.#connection.abort();
       this.#tell([], 'lost');

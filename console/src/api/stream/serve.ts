@@ -29,10 +29,19 @@ export function makeServe(): (port: MessagePort) => void {
   setInterval(() => hub.sweep(), SWEEP_MS);
   return (port) => {
     port.onmessage = ({ data }: MessageEvent<Ask>) => {
-      if (data.do === 'hurry') return hub.hurry();
-      if (data.do === 'leave') return hub.leave(data.id);
-      const { id } = data;
-      hub.watch(id, data, (news) => port.postMessage({ id, ...news } satisfies Answer));
+      switch (data.do) {
+        case 'watch': {
+          const { id } = data;
+          hub.watch(id, data, (news) => port.postMessage({ id, ...news } satisfies Answer));
+          break;
+        }
+        case 'leave':
+          hub.leave(data.id);
+          break;
+        case 'hurry':
+          hub.hurry();
+          break;
+      }
     };
   };
 }
