@@ -28,6 +28,8 @@ const components: Components = {
   img: ({ src, alt }) => (
     <OutLink to={typeof src === 'string' ? src : undefined}>{pictureName(alt)}</OutLink>
   ),
+  // Of a list of tasks: nobody can tick them here.
+  input: ({ checked }) => (checked ? '☑ ' : '☐ '),
   pre: ({ node }) => {
     const [code] = (node as Node | undefined)?.children ?? [];
     return (

@@ -6,7 +6,6 @@ import { typeName } from '../../format/fileType';
 import { FileIcon } from '../../parts/FileIcon';
 import { Icon } from '../../parts/Icon';
 import { usePreview } from '../../parts/preview/usePreview';
-import { State } from '../../parts/State';
 import styles from './Thread.module.css';
 
 /** Files that came out of a reply. */
@@ -34,7 +33,7 @@ function FileCard({ file }: { file: SavedFile }) {
         <div className={styles.cardName}>{name}</div>
         <div className={styles.about}>
           {typeName(name, mediaType)}, {bytes(file.bytes)}{' '}
-          <State tone="idle">{`version ${version}`}</State>
+          <span className={styles.badge}>version {version}</span>
         </div>
       </div>
       <div className={styles.cardTools}>

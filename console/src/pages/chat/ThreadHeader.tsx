@@ -16,7 +16,7 @@ export function ThreadHeader({ thread, title }: { thread: Thread; title: string 
   const close = () => setAsked(null);
   const { is_shared, is_own, owner } = thread;
   return (
-    <header className={styles.head}>
+    <div className={styles.head}>
       <Title order={1}>{title}</Title>
       {!is_own && <span className={styles.about}>Begun by {owner.name}</span>}
       <State tone={is_shared ? 'info' : 'idle'}>{is_shared ? 'shared' : 'private'}</State>
@@ -36,6 +36,6 @@ export function ThreadHeader({ thread, title }: { thread: Thread; title: string 
       {asked === 'rename' && <RenameThread thread={thread} onClose={close} />}
       {asked === 'share' && <ShareThread thread={thread} onClose={close} />}
       {asked === 'delete' && <DeleteThread thread={thread} onClose={close} />}
-    </header>
+    </div>
   );
 }

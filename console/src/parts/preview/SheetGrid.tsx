@@ -1,3 +1,4 @@
+import { VisuallyHidden } from '@mantine/core';
 import { type CSSProperties, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { Sheet, SheetCell } from '../../api/chat';
 import {
@@ -58,7 +59,9 @@ export function SheetGrid({ sheet }: { sheet: Sheet }) {
         style={{ width, height: ROW * (sheet.rows.length + 1) }}
       >
         <div className={styles.head} role="row" aria-rowindex={1} style={{ width }}>
-          <div className={styles.number} role="columnheader" aria-colindex={1} aria-label="Row" />
+          <div className={styles.number} role="columnheader" aria-colindex={1}>
+            <VisuallyHidden>Row</VisuallyHidden>
+          </div>
           {letters(sheet, offsets, columns)}
         </div>
         {[...cells].map(([row, placed]) => (

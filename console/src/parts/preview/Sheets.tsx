@@ -45,31 +45,34 @@ export function Sheets({ preview, sheets, cut }: Props) {
       )}
       <div
         className={styles.shown}
-        role="tabpanel"
         id={`${id}-panel`}
-        aria-labelledby={`${id}-${sheet.number}`}
+        {...(sheets.length > 1
+          ? { role: 'tabpanel', 'aria-labelledby': `${id}-${sheet.number}` }
+          : {})}
       >
         <Loaded query={query}>
           {(data) => <SheetGrid key={`${preview} ${sheet.number}`} sheet={data} />}
         </Loaded>
       </div>
-      <div className={styles.tabs} role="tablist" aria-label="Sheets" onKeyDown={go}>
-        {sheets.map(({ number, name }) => (
-          <button
-            key={number}
-            id={`${id}-${number}`}
-            type="button"
-            role="tab"
-            className={styles.tab}
-            aria-selected={number === sheet.number}
-            aria-controls={`${id}-panel`}
-            tabIndex={number === sheet.number ? 0 : -1}
-            onClick={() => setChosen(number)}
-          >
-            {name}
-          </button>
-        ))}
-      </div>
+      {sheets.length > 1 && (
+        <div className={styles.tabs} role="tablist" aria-label="Sheets" onKeyDown={go}>
+          {sheets.map(({ number, name }) => (
+            <button
+              key={number}
+              id={`${id}-${number}`}
+              type="button"
+              role="tab"
+              className={styles.tab}
+              aria-selected={number === sheet.number}
+              aria-controls={`${id}-panel`}
+              tabIndex={number === sheet.number ? 0 : -1}
+              onClick={() => setChosen(number)}
+            >
+              {name}
+            </button>
+          ))}
+        </div>
+      )}
     </div>
   );
 }

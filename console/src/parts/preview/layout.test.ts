@@ -58,6 +58,6 @@ test('columns have room for something and none takes all of it', () => {
   expect(offsetsOf([1, 10_000])).toEqual([0, 40, 460]);
   const cell = (v: string) => ({ v, t: 's' as const });
   const rows = [[cell('a'), cell('a somewhat longer text')], [null]];
-  expect(widthsOf({ widths: [], columns: ['A', 'B', 'C'], rows })).toEqual([60, 170, 60]);
+  expect(widthsOf({ widths: [], columns: ['A', 'B', 'C'], rows })).toEqual([60, 192, 60]);
   expect(widthsOf({ widths: [77], columns: ['A'], rows })).toEqual([77]);
 });

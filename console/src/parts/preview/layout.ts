@@ -18,7 +18,7 @@ export function widthsOf({ widths, columns, rows }: Pick<Sheet, 'widths' | 'colu
     const width = widths[column];
     if (width !== undefined) return width;
     const letters = rows.slice(0, SAMPLE).map((row) => row[column]?.v.length ?? 0);
-    return Math.min(280, Math.max(60, 16 + 7 * Math.max(0, ...letters)));
+    return Math.min(280, Math.max(60, 16 + 8 * Math.max(0, ...letters)));
   });
 }
 
