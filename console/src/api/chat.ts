@@ -15,6 +15,8 @@ export interface Thread {
   is_shared: boolean;
   is_own: boolean;
   may_write: boolean;
+  /** Whether the person may rename, share and delete it. */
+  may_change: boolean;
   version: number;
   running_reply?: string | null;
   last_seq: number;

@@ -87,7 +87,7 @@ const home = createRoute({
     const { memberships, user } = context.session;
     const workspace = memberships[0]?.workspace_id;
     if (workspace !== undefined) {
-      throw redirect({ to: '/w/$workspace/code-execution', params: { workspace } });
+      throw redirect({ to: '/w/$workspace/chat', params: { workspace } });
     }
     throw redirect({ to: user.is_system_admin ? '/admin/system/sandbox' : '/account' });
   },

@@ -21,11 +21,11 @@ export function refusal(
   const together = present.reduce((sum, one) => sum + one.bytes, file.size);
   if (together > limits.max_total_bytes) {
     const most = bytes(limits.max_total_bytes);
-    return `With it the files have ${bytes(together)}, and a message takes ${most}.`;
+    return `With it the files have ${bytes(together)}, and all files of a thread may have ${most}.`;
   }
   return null;
 }
 
 /** The limits in a sentence. */
 export const limitsText = ({ max_files, max_file_bytes, max_total_bytes }: UploadLimits) =>
-  `Up to ${max_files} files, ${bytes(max_file_bytes)} each and ${bytes(max_total_bytes)} together.`;
+  `Up to ${max_files} files, ${bytes(max_file_bytes)} each and ${bytes(max_total_bytes)} in a thread.`;

@@ -91,7 +91,7 @@ function Switcher({ session, workspace, onGo }: Props & { workspace: string }) {
       onChange={(event) => {
         onGo();
         void navigate({
-          to: '/w/$workspace/code-execution',
+          to: '/w/$workspace/chat',
           params: { workspace: event.currentTarget.value },
         });
       }}

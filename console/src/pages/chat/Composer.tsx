@@ -116,9 +116,9 @@ export function Composer({ draftKey, workspace, chat, isBusy, send }: Props) {
               disabled={!chat.has_model}
               onChange={(event) => drafts.set(draftKey, { isCode: event.currentTarget.checked })}
             />
-            <span className={styles.spring} />
             <Button
               type="submit"
+              className={styles.last ?? ''}
               size="xs"
               disabled={!maySend}
               loading={send.isPending}

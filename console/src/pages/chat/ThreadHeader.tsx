@@ -14,13 +14,13 @@ type Asked = 'rename' | 'share' | 'delete';
 export function ThreadHeader({ thread, title }: { thread: Thread; title: string }) {
   const [asked, setAsked] = useState<Asked | null>(null);
   const close = () => setAsked(null);
-  const { is_shared, is_own, owner } = thread;
+  const { is_shared, is_own, may_change, owner } = thread;
   return (
     <div className={styles.head}>
       <Title order={1}>{title}</Title>
       {!is_own && <span className={styles.about}>Begun by {owner.name}</span>}
       <State tone={is_shared ? 'info' : 'idle'}>{is_shared ? 'shared' : 'private'}</State>
-      {is_own && (
+      {may_change && (
         <RowMenu
           of={title}
           actions={[

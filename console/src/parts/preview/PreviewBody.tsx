@@ -112,7 +112,7 @@ function Contents({ preview, name }: { preview: Preview; name: string }) {
       />
     );
   }
-  if (text_media) return <Text preview={id} isJson={text_media === 'json'} name={name} />;
+  if (text_media) return <Text preview={id} name={name} />;
   return null;
 }
 
@@ -125,24 +125,15 @@ function Words({ preview }: { preview: string }) {
   );
 }
 
-function Text({ preview, isJson, name }: { preview: string; isJson: boolean; name: string }) {
+function Text({ preview, name }: { preview: string; name: string }) {
   const query = useQuery(textQuery(preview));
   return (
     <Loaded query={query}>
       {(text) => (
         <pre className={styles.text} tabIndex={0} role="region" aria-label={`Text of ${name}`}>
-          {isJson ? indented(text) : text}
+          {text}
         </pre>
       )}
     </Loaded>
   );
-}
-
-/** JSON with a line for each value; as it is where it is none, or only the first part. */
-function indented(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }
