@@ -1,6 +1,7 @@
 //! The goals, a file each. Every one gives its figures, taken beside the peers in the same run.
 
 mod api;
+mod chat;
 mod containers;
 mod deaths;
 mod files;
@@ -62,7 +63,7 @@ pub(crate) async fn measure(
 ) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     for goal in [
-        "G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "API",
+        "G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "API", "CHAT",
     ] {
         if !only.is_empty() && !only.iter().any(|wanted| wanted == goal) {
             continue;
@@ -78,6 +79,7 @@ pub(crate) async fn measure(
             "G7" => output::measure(stage, peers, repeats).await,
             "G8" => containers::measure(stage, repeats).await,
             "G9" => many::measure(stage, repeats).await,
+            "CHAT" => chat::measure(stage, repeats).await,
             "API" => api::measure(stage, repeats).await,
             _ => deaths::measure(stage, peers, repeats).await,
         };

@@ -24,6 +24,8 @@ pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
     key: String,
+    /// Who set it up.
+    admin: Option<(&'static str, String)>,
     /// Its workspace.
     pub(crate) workspace: String,
     /// Whose key it is.
@@ -73,6 +75,7 @@ impl Server {
             child,
             address,
             key: String::new(),
+            admin: None,
             workspace: String::new(),
             user: String::new(),
             folder,
@@ -119,8 +122,22 @@ impl Server {
         let path = format!("/api/v1/admin/workspaces/{}", self.workspace);
         client.ask("PATCH", &path, &on).await?;
         let path = format!("/api/v1/workspaces/{}/api-keys", self.workspace);
-        let wanted = json!({ "name": "bench", "scopes": ["code_execution:run"] });
+        let wanted = json!({ "name": "bench",
+            "scopes": ["code_execution:run", "threads:read", "threads:write"] });
         self.key = text(&client.ask("POST", &path, &wanted).await?["token"])?;
+        self.admin = client.who;
+        Ok(())
+    }
+
+    /// Sets the model that chat asks.
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub(crate) async fn set_model(&self, base_url: &str) -> Result<()> {
+        let mut client = Client::connect(self.address, None).await?;
+        client.who.clone_from(&self.admin);
+        let wanted = json!({ "name": "Scripted", "base_url": base_url, "model": "scripted" });
+        client.ask("POST", "/api/v1/admin/models", &wanted).await?;
         Ok(())
     }
 
@@ -167,7 +184,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    async fn connect(address: SocketAddr, key: Option<&str>) -> Result<Self> {
+    /// A connection to a place, with a key where it wants one.
+    ///
+    /// # Errors
+    /// When nobody listens there.
+    pub(crate) async fn connect(address: SocketAddr, key: Option<&str>) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
@@ -192,6 +213,51 @@ impl Client {
 
     /// The same, without looking into the answer.
     pub(crate) async fn bytes(&mut self, method: &str, path: &str, body: &Value) -> Result<Bytes> {
+        let answer = self.send(method, path, body).await?;
+        let status = answer.status();
+        if let Some(cookie) = answer.headers().get("set-cookie") {
+            let cookie = cookie.to_str()?.split(';').next().unwrap_or_default();
+            self.who = Some(("cookie", cookie.to_owned()));
+        }
+        let bytes = answer.into_body().collect().await?.to_bytes();
+        let said = || String::from_utf8_lossy(&bytes).into_owned();
+        ensure!(status.is_success(), "{method} {path}: {status} {}", said());
+        Ok(bytes)
+    }
+
+    /// Reads the lines of an answer as they come, until `is_last` says that one is the last. The
+    /// connection may not be used again.
+    ///
+    /// # Errors
+    /// When it is refused, or ends before.
+    pub(crate) async fn stream(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &Value,
+        mut is_last: impl FnMut(&str) -> bool,
+    ) -> Result<()> {
+        let answer = self.send(method, path, body).await?;
+        ensure!(answer.status().is_success(), "{method} {path}: {}", answer.status());
+        let (mut body, mut text) = (answer.into_body(), Vec::new());
+        loop {
+            let frame = body.frame().await.context("the answer ended before its end")??;
+            text.extend_from_slice(frame.data_ref().map_or(&[][..], |data| &data[..]));
+            while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = text.drain(..=end).collect();
+                if is_last(String::from_utf8_lossy(&line).trim_end()) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> Result<hyper::Response<hyper::body::Incoming>> {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
@@ -205,19 +271,8 @@ impl Client {
             body => body.to_string().into(),
         };
         self.sender.ready().await?;
-        let answer = self
-            .sender
-            .send_request(request.body(Full::new(body))?)
-            .await?;
-        let status = answer.status();
-        if let Some(cookie) = answer.headers().get("set-cookie") {
-            let cookie = cookie.to_str()?.split(';').next().unwrap_or_default();
-            self.who = Some(("cookie", cookie.to_owned()));
-        }
-        let bytes = answer.into_body().collect().await?.to_bytes();
-        let said = || String::from_utf8_lossy(&bytes).into_owned();
-        ensure!(status.is_success(), "{method} {path}: {status} {}", said());
-        Ok(bytes)
+        let sent = self.sender.send_request(request.body(Full::new(body))?);
+        Ok(sent.await?)
     }
 
     /// A sandbox; its path.

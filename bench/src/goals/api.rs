@@ -155,6 +155,7 @@ async fn make_leases(server: &Server) -> Result<()> {
         let lease = NewLease {
             id: SandboxId::new(),
             profile_id: profile.id,
+            thread_id: None,
             class: ResourceClass::Small,
             idle_limit_ms: 600_000,
             hard_deadline: Utc::now() + TimeDelta::hours(1),

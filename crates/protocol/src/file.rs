@@ -145,7 +145,8 @@ pub fn escape_for_display(bytes: &[u8]) -> String {
 }
 
 /// Characters that change how the ones around them are read, or cannot be seen.
-const fn is_deceptive(character: char) -> bool {
+#[must_use]
+pub const fn is_deceptive(character: char) -> bool {
     matches!(
         character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}'

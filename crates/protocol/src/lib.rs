@@ -9,6 +9,7 @@ pub mod artifact;
 pub mod capability;
 pub mod claim;
 pub mod class;
+pub mod content;
 pub mod environment;
 pub mod error;
 pub mod event;

@@ -3,8 +3,8 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::error::ErrorBody;
 use crate::event::EventBody;
 use crate::ids::{ArtifactId, AttachmentId, ExecutionId, MessageId, UserId};
 
@@ -147,7 +147,7 @@ pub enum ThreadEventBody {
         outcome: ReplyOutcome,
         /// Why it failed, and what to do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<ErrorBody>,
+        error: Option<ReplyFailure>,
         /// How many steps ran.
         steps: u32,
         /// Milliseconds from its start to its end.
@@ -182,6 +182,34 @@ pub enum MessageKind {
     Code,
 }
 
+impl MessageKind {
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Code => "code",
+        }
+    }
+}
+
+impl std::str::FromStr for MessageKind {
+    type Err = UnknownKind;
+
+    fn from_str(word: &str) -> Result<Self, UnknownKind> {
+        match word {
+            "text" => Ok(Self::Text),
+            "code" => Ok(Self::Code),
+            _ => Err(UnknownKind),
+        }
+    }
+}
+
+/// A word that names no kind of message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a message is `text` or `code`")]
+pub struct UnknownKind;
+
 /// A file that was sent with a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentFile {
@@ -196,6 +224,45 @@ pub struct SentFile {
     pub bytes: u64,
     /// Its media type, by content.
     pub media_type: String,
+}
+
+/// Why a reply could not go on. In the shape of every error, with codes that are not only those of
+/// [`crate::error::ErrorCode`]: a denial of the gate is known by its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyFailure {
+    /// A stable word for programs: `no_model`, `quota:max_concurrent`, `runtime_unavailable`, …
+    pub code: String,
+    /// What is the matter, in a sentence for people.
+    pub message: String,
+    /// What to do about it.
+    pub fix: String,
+    /// More for programs; depends on the code.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub details: Value,
+}
+
+impl ReplyFailure {
+    /// A failure with a code, a sentence, and what to do about it.
+    #[must_use]
+    pub fn new(
+        code: impl Into<String>,
+        message: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+            fix: fix.into(),
+            details: Value::Null,
+        }
+    }
+
+    /// Adds facts for programs.
+    #[must_use]
+    pub fn with(mut self, details: Value) -> Self {
+        self.details = details;
+        self
+    }
 }
 
 /// How a reply ended.

@@ -2,15 +2,24 @@
 //! knows of HTTP; `http/` extracts, calls one of these and answers.
 
 pub mod account;
+pub mod artifacts;
+pub mod attachments;
+pub mod chats;
 pub mod collect;
 pub mod executions;
 pub mod files;
 pub mod gate;
+pub mod knowledge;
+pub mod messages;
+pub mod model_test;
+pub mod models;
 mod profile_settings;
 pub mod profiles;
 pub mod running;
 pub mod sandboxes;
 pub mod setup;
+pub mod threads;
+mod uploads;
 pub mod users;
 pub mod workspaces;
 
@@ -22,6 +31,8 @@ use glovebox_protocol::sign::SigningKey;
 use glovebox_store::{MasterKey, Objects, Store};
 
 use crate::auth::Passwords;
+use crate::chat::live::Live;
+use crate::chat::model::ModelClient;
 use crate::config::Config;
 use crate::metrics::Metrics;
 use gate::BreakGlass;
@@ -43,7 +54,9 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    live: Live,
     metrics: Metrics,
+    models: ModelClient,
 }
 
 /// What a server is put together of.
@@ -79,7 +92,9 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
+                live: Live::default(),
                 metrics: Metrics::default(),
+                models: ModelClient::default(),
             }),
         }
     }
@@ -132,8 +147,17 @@ impl App {
         &self.inner.running
     }
 
+    pub(crate) fn live(&self) -> &Live {
+        &self.inner.live
+    }
+
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.inner.metrics
+    }
+
+    /// What asks model endpoints.
+    pub(crate) fn models(&self) -> &ModelClient {
+        &self.inner.models
     }
 
     /// What the environment forces.

@@ -5,6 +5,7 @@ mod account;
 mod admin;
 mod answers;
 mod artifacts;
+mod attachments;
 mod body;
 mod caller;
 mod console;
@@ -13,13 +14,18 @@ mod executions;
 mod files;
 mod health;
 mod keys;
+mod knowledge;
 mod members;
+mod messages;
 mod metrics;
+mod models;
 mod profiles;
 mod requests;
 mod sandboxes;
 mod session;
 mod setup;
+mod thread_events;
+mod threads;
 mod views;
 mod workspaces;
 
@@ -99,6 +105,9 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(profiles::acknowledge))
         .routes(routes!(profiles::activate))
         .routes(routes!(profiles::disable))
+        .routes(routes!(models::list, models::create))
+        .routes(routes!(models::change, models::delete))
+        .routes(routes!(models::test))
         .routes(routes!(sandboxes::list, sandboxes::create))
         .routes(routes!(sandboxes::show, sandboxes::end))
         .routes(routes!(executions::create))
@@ -110,6 +119,21 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(artifacts::list))
         .routes(routes!(artifacts::show))
         .routes(routes!(artifacts::content))
+        .routes(routes!(artifacts::versions))
+        .routes(routes!(artifacts::restore))
+        .routes(routes!(threads::chat))
+        .routes(routes!(threads::list, threads::create))
+        .routes(routes!(threads::show, threads::change, threads::delete))
+        .routes(routes!(messages::send))
+        .routes(routes!(messages::retry))
+        .routes(routes!(messages::stop))
+        .routes(routes!(thread_events::events))
+        .routes(routes!(attachments::upload))
+        .routes(routes!(attachments::show, attachments::delete))
+        .routes(routes!(attachments::content))
+        .routes(routes!(knowledge::list, knowledge::add))
+        .routes(routes!(knowledge::delete))
+        .routes(routes!(knowledge::content))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
 }

@@ -5,6 +5,7 @@
 
 pub mod app;
 mod auth;
+pub mod chat;
 pub mod config;
 mod failure;
 mod gateway;

@@ -5,6 +5,7 @@
 
 mod ready;
 mod sweep;
+mod threads;
 
 use std::str::FromStr;
 use std::time::{Duration, Instant};

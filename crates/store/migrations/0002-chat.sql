@@ -103,6 +103,15 @@ ALTER TABLE leases ADD COLUMN thread_id TEXT REFERENCES threads (id);
 ALTER TABLE leases ADD COLUMN purpose TEXT NOT NULL DEFAULT 'code';
 CREATE INDEX leases_of_thread ON leases (thread_id, created_at);
 
+-- What was put into the sandbox of a thread: attachments, older artifacts, knowledge files.
+CREATE TABLE staged_files (
+    lease_id TEXT NOT NULL REFERENCES leases (id),
+    source_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    bytes BIGINT NOT NULL,
+    PRIMARY KEY (lease_id, source_id)
+);
+
 -- The thread that a file belongs to: its versions count on when the sandbox is replaced.
 ALTER TABLE artifacts ADD COLUMN thread_id TEXT REFERENCES threads (id);
 -- Whose bytes it has, where a version was restored: those of an older artifact.

@@ -14,6 +14,8 @@ words! {
     Permission {
         /// See what is shared in it.
         Read = "workspace:read",
+        /// Write threads and the knowledge base.
+        Write = "workspace:write",
         /// Start sandboxes and run code.
         RunCode = "code_execution:run",
         /// Change members, roles and keys.
@@ -69,6 +71,30 @@ impl Access {
         self.role.may(permission)
     }
 
+    /// The person as rows have it; empty, which no row has, where there is none.
+    pub(crate) fn user_text(&self) -> String {
+        self.user.map_or_else(String::new, |id| id.to_string())
+    }
+
+    /// The key as rows have it; empty, which no row has, where there is none.
+    pub(crate) fn api_key_text(&self) -> String {
+        self.api_key.map_or_else(String::new, |id| id.to_string())
+    }
+
+    /// Whether it manages the workspace, as statements take it.
+    pub(crate) fn manages(&self) -> i64 {
+        i64::from(self.may(Permission::Manage))
+    }
+
+    /// Whether what this user or this service's key made is one's own.
+    #[must_use]
+    pub fn is_own(&self, user: Option<UserId>, api_key: Option<ApiKeyId>) -> bool {
+        match user {
+            Some(owner) => self.user == Some(owner),
+            None => api_key.is_some() && self.api_key == api_key && self.user.is_none(),
+        }
+    }
+
     /// Whether what is used to call may do something at all: a session may whatever its person
     /// may, a key only what it was made for.
     #[must_use]
@@ -82,13 +108,7 @@ impl Access {
     /// what services made by whoever manages the workspace.
     #[must_use]
     pub fn may_see(&self, user: Option<UserId>, api_key: Option<ApiKeyId>) -> bool {
-        match user {
-            Some(owner) => self.user == Some(owner),
-            None => {
-                let is_own = api_key.is_some() && self.api_key == api_key && self.user.is_none();
-                is_own || self.may(Permission::Manage)
-            }
-        }
+        self.is_own(user, api_key) || (user.is_none() && self.may(Permission::Manage))
     }
 }
 
@@ -132,15 +152,48 @@ impl Store {
     /// # Errors
     /// When the database does not answer.
     pub async fn access_of_key(&self, token: &TokenHash) -> Result<Option<Access>, StoreError> {
-        let row = sqlx::query(
+        let access = self.key_where("token_hash", token.as_str()).await?;
+        let Some(id) = access.as_ref().and_then(|access| access.api_key) else {
+            return Ok(None);
+        };
+        sqlx::query("UPDATE api_keys SET used_at = $2 WHERE id = $1 AND COALESCE(used_at, 0) < $3")
+            .bind(id.to_string())
+            .bind(now_ms())
+            .bind(now_ms() - USE_IS_NOTED_EVERY_MS)
+            .execute(&self.pool)
+            .await
+            .map_err(statement("noting the use of an API key"))?;
+        Ok(access)
+    }
+
+    /// What whoever had this access is now: for what goes on longer than a request.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn present_access(&self, before: &Access) -> Result<Option<Access>, StoreError> {
+        let now = match (before.api_key, before.user) {
+            (Some(key), _) => self.key_where("id", &key.to_string()).await?,
+            (None, Some(user)) => self.access_of_user(user, before.workspace).await?,
+            (None, None) => None,
+        };
+        Ok(now.filter(|now| now.workspace == before.workspace))
+    }
+
+    /// The access of a key that is not revoked, by one of its columns.
+    async fn key_where(
+        &self,
+        column: &'static str,
+        value: &str,
+    ) -> Result<Option<Access>, StoreError> {
+        let row = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT api_keys.id, api_keys.workspace_id, api_keys.user_id, api_keys.name, \
              api_keys.scopes, memberships.role, users.email FROM api_keys \
              LEFT JOIN users ON users.id = api_keys.user_id AND users.is_disabled = 0 \
              LEFT JOIN memberships ON memberships.user_id = users.id \
              AND memberships.workspace_id = api_keys.workspace_id \
-             WHERE api_keys.token_hash = $1 AND api_keys.revoked_at IS NULL",
-        )
-        .bind(token.as_str())
+             WHERE api_keys.{column} = $1 AND api_keys.revoked_at IS NULL"
+        )))
+        .bind(value.to_owned())
         .fetch_optional(&self.pool)
         .await
         .map_err(statement("looking for an API key"))?;
@@ -151,18 +204,10 @@ impl Store {
             Some(_) => row.maybe_word("role")?,
         };
         let Some(role) = role else { return Ok(None) };
-        let id: ApiKeyId = row.word("id")?;
-        sqlx::query("UPDATE api_keys SET used_at = $2 WHERE id = $1 AND COALESCE(used_at, 0) < $3")
-            .bind(id.to_string())
-            .bind(now_ms())
-            .bind(now_ms() - USE_IS_NOTED_EVERY_MS)
-            .execute(&self.pool)
-            .await
-            .map_err(statement("noting the use of an API key"))?;
         Ok(Some(Access {
             workspace: row.word("workspace_id")?,
             user,
-            api_key: Some(id),
+            api_key: Some(row.word("id")?),
             role,
             scopes: Some(row.document("scopes")?),
             name: row

@@ -6,16 +6,17 @@
 
 mod error;
 mod file;
+mod object;
 mod restore;
 mod rows;
 
 use std::io::Write;
 
 use futures_util::TryStreamExt as _;
-use glovebox_protocol::ids::ArtifactId;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
 pub use error::BackupError;
+pub use object::BackedUpFile;
 pub use restore::{Backup, Restored};
 
 use crate::database::{Backend, Columns as _, Store, Transaction, statement};
@@ -34,9 +35,9 @@ pub struct BackedUp {
     pub objects: u64,
     /// How long the file is.
     pub bytes: u64,
-    /// Artifacts whose bytes are not in the object store, or not those that were kept: their rows
-    /// are in the backup, and nothing of their bytes.
-    pub missing: Vec<ArtifactId>,
+    /// Files whose bytes are not in the object store, or not those that were kept: their rows are
+    /// in the backup, and nothing of their bytes.
+    pub missing: Vec<BackedUpFile>,
 }
 
 impl Store {
@@ -57,17 +58,17 @@ impl Store {
         let version = migrate::newest(connection).await?;
         let mut file = Writer::begin(out, version)?;
         let mut missing = Vec::new();
-        let artifacts = artifacts(connection).await?;
-        for artifact in &artifacts {
-            if is_whole(objects, artifact).await? {
-                file.line(&Entry::Object(artifact.clone()))?;
-                copy(objects, artifact, &mut file).await?;
+        let files = files(connection).await?;
+        for found in &files {
+            if is_whole(objects, found).await? {
+                file.line(&Entry::Object(found.clone()))?;
+                copy(objects, found, &mut file).await?;
             } else {
-                file.line(&Entry::Missing { id: artifact.id })?;
-                missing.push(artifact.id);
+                file.line(&Entry::Missing(found.file))?;
+                missing.push(found.file);
             }
         }
-        let copied = (artifacts.len() - missing.len()) as u64;
+        let copied = (files.len() - missing.len()) as u64;
         let mut rows = 0;
         for table in rows::tables(connection, self.backend()).await? {
             file.line(&Entry::Table {
@@ -99,16 +100,16 @@ impl Store {
     }
 }
 
-/// What the rows say of all artifacts.
-async fn artifacts(connection: &mut AnyConnection) -> Result<Vec<Digest>, StoreError> {
-    let rows = sqlx::query("SELECT id, bytes, sha256 FROM artifacts ORDER BY id")
+/// What the rows say of all files.
+async fn files(connection: &mut AnyConnection) -> Result<Vec<Digest>, StoreError> {
+    let rows = sqlx::query(object::ALL)
         .fetch_all(connection)
         .await
-        .map_err(statement("listing artifacts"))?;
+        .map_err(statement("listing files"))?;
     rows.iter()
         .map(|row| {
             Ok(Digest {
-                id: row.word("id")?,
+                file: BackedUpFile::of(row)?,
                 bytes: u64::try_from(row.number("bytes")?).unwrap_or(0),
                 sha256: row.text("sha256")?,
             })
@@ -116,26 +117,26 @@ async fn artifacts(connection: &mut AnyConnection) -> Result<Vec<Digest>, StoreE
         .collect()
 }
 
-/// Whether the bytes of an artifact are there and those that were kept. One that is not does not
+/// Whether the bytes of a file are there and those that were kept. One that is not does not
 /// keep everything else from being saved.
-async fn is_whole(objects: &Objects, artifact: &Digest) -> Result<bool, StoreError> {
-    let found = objects.digest(artifact.id).await?;
-    Ok(found.is_some_and(|found| found == (artifact.bytes, artifact.sha256.clone())))
+async fn is_whole(objects: &Objects, digest: &Digest) -> Result<bool, StoreError> {
+    let found = objects.digest(digest.file).await?;
+    Ok(found.is_some_and(|found| found == (digest.bytes, digest.sha256.clone())))
 }
 
 async fn copy<W: Write>(
     objects: &Objects,
-    artifact: &Digest,
+    digest: &Digest,
     file: &mut Writer<W>,
 ) -> Result<(), BackupError> {
-    let mut bytes = objects.read(artifact.id).await?;
+    let mut bytes = objects.read(digest.file).await?;
     let mut length = 0;
     while let Some(part) = bytes.try_next().await? {
         length += part.len() as u64;
         file.raw(&part)?;
     }
-    if length != artifact.bytes {
-        return Err(BackupError::Unsteady { id: artifact.id });
+    if length != digest.bytes {
+        return Err(BackupError::Unsteady { id: digest.file });
     }
     file.raw(b"\n")
 }

@@ -2,14 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use glovebox_protocol::class::ResourceClass;
-use glovebox_protocol::ids::{ApiKeyId, ProfileId, SandboxId, UserId, WorkspaceId};
+use glovebox_protocol::ids::{ApiKeyId, ProfileId, SandboxId, ThreadId, UserId, WorkspaceId};
 use sqlx::any::AnyRow;
 
 use crate::access::Access;
-use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_ms};
+use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_json, to_ms};
 use crate::error::StoreError;
+use crate::thread::readable_threads;
 use crate::words::words;
-use crate::workspace::Quotas;
 
 words! {
     /// How far a sandbox is.
@@ -45,6 +45,16 @@ words! {
     }
 }
 
+words! {
+    /// What a sandbox is for.
+    LeasePurpose {
+        /// People's code. It counts for the quotas of its workspace.
+        Code = "code",
+        /// Making previews of files. It counts for no quota, and people do not see it in lists.
+        Preview = "preview",
+    }
+}
+
 /// The record of one sandbox.
 #[derive(Debug, Clone)]
 pub struct Lease {
@@ -58,6 +68,10 @@ pub struct Lease {
     pub user_id: Option<UserId>,
     /// The key that it was asked for with.
     pub api_key_id: Option<ApiKeyId>,
+    /// The thread whose code runs in it.
+    pub thread_id: Option<ThreadId>,
+    /// What it is for.
+    pub purpose: LeasePurpose,
     /// How far it is.
     pub state: LeaseState,
     /// Its class.
@@ -85,6 +99,8 @@ pub struct NewLease {
     pub id: SandboxId,
     /// The profile that it is made on.
     pub profile_id: ProfileId,
+    /// The thread whose code is to run in it.
+    pub thread_id: Option<ThreadId>,
     /// Its class.
     pub class: ResourceClass,
     /// After how many milliseconds without use its processes end.
@@ -93,26 +109,13 @@ pub struct NewLease {
     pub hard_deadline: DateTime<Utc>,
 }
 
-/// A quota does not allow one more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QuotaReached {
-    /// `quota:max_concurrent`, …
-    pub name: &'static str,
-    /// The limit.
-    pub limit: u64,
-    /// How much is used.
-    pub used: u64,
-}
-
-/// How much of its quotas a workspace uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Meters {
-    /// Sandboxes that count now.
-    pub concurrent: u64,
-    /// Sandboxes made in the last hour.
-    pub started_last_hour: u64,
-    /// Bytes of artifacts since midnight (UTC).
-    pub artifact_bytes_today: u64,
+/// Whose a new lease is, and what for.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    pub(crate) workspace: WorkspaceId,
+    pub(crate) user: Option<UserId>,
+    pub(crate) api_key: Option<ApiKeyId>,
+    pub(crate) purpose: LeasePurpose,
 }
 
 /// What people call those that a lease belongs to.
@@ -126,14 +129,11 @@ pub struct LeaseNames {
     pub user_email: Option<String>,
 }
 
-const COLUMNS: &str = "id, workspace_id, profile_id, user_id, api_key_id, state, class, \
-     created_at, active_at, idle_limit_ms, hard_deadline, ended_at, ended_why, ended_detail";
-
-/// One hour, in milliseconds.
-const HOUR_MS: i64 = 3_600_000;
-
-/// One day, in milliseconds: days begin at multiples of it.
-const DAY_MS: i64 = 24 * HOUR_MS;
+/// The columns of a lease, for statements that name other tables too.
+const COLUMNS: &str = "leases.id, leases.workspace_id, leases.profile_id, leases.user_id, \
+     leases.api_key_id, leases.thread_id, leases.purpose, leases.state, leases.class, \
+     leases.created_at, leases.active_at, leases.idle_limit_ms, leases.hard_deadline, \
+     leases.ended_at, leases.ended_why, leases.ended_detail";
 
 fn read(row: &AnyRow) -> Result<Lease, StoreError> {
     Ok(Lease {
@@ -142,6 +142,8 @@ fn read(row: &AnyRow) -> Result<Lease, StoreError> {
         profile_id: row.word("profile_id")?,
         user_id: row.maybe_word("user_id")?,
         api_key_id: row.maybe_word("api_key_id")?,
+        thread_id: row.maybe_word("thread_id")?,
+        purpose: row.word("purpose")?,
         state: row.word("state")?,
         class: row.document("class")?,
         created_at: row.time("created_at")?,
@@ -152,26 +154,6 @@ fn read(row: &AnyRow) -> Result<Lease, StoreError> {
         ended_why: row.maybe_word("ended_why")?,
         ended_detail: row.maybe_text("ended_detail")?,
     })
-}
-
-const CONCURRENT: &str = "SELECT COUNT(*) AS n FROM leases WHERE workspace_id = $1 \
-     AND state IN ('starting', 'ready')";
-
-const STARTED: &str =
-    "SELECT COUNT(*) AS n FROM leases WHERE workspace_id = $1 AND created_at > $2";
-
-const STORED: &str = "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS n FROM artifacts \
-     WHERE workspace_id = $1 AND created_at >= $2";
-
-/// A count of a database as the count that it is.
-fn count(row: &AnyRow) -> Result<u64, StoreError> {
-    Ok(u64::try_from(row.number("n")?).unwrap_or(0))
-}
-
-/// When today began.
-pub(crate) fn midnight_ms() -> i64 {
-    let now = now_ms();
-    now - now.rem_euclid(DAY_MS)
 }
 
 impl Store {
@@ -199,11 +181,19 @@ impl Store {
         access: &Access,
         id: SandboxId,
     ) -> Result<Option<Lease>, StoreError> {
-        let lease = self.lease(id).await?;
-        Ok(lease.filter(|lease| {
-            lease.workspace_id == access.workspace()
-                && access.may_see(lease.user_id, lease.api_key_id)
-        }))
+        let Some(lease) = self.lease(id).await? else {
+            return Ok(None);
+        };
+        let is_own = lease.workspace_id == access.workspace()
+            && lease.purpose == LeasePurpose::Code
+            && access.may_see(lease.user_id, lease.api_key_id);
+        // What runs in a thread's sandbox is the thread's: who may not read it any more, does not see
+        // its sandbox either.
+        let may_read = match lease.thread_id {
+            Some(thread) if is_own => self.thread_of(access, thread).await?.is_some(),
+            _ => is_own,
+        };
+        Ok(may_read.then_some(lease))
     }
 
     /// Leases of a workspace that whoever asks may see, the newest first: those older than
@@ -217,25 +207,50 @@ impl Store {
         before: Option<SandboxId>,
         limit: u32,
     ) -> Result<Vec<Lease>, StoreError> {
-        let manages = access.may(crate::access::Permission::Manage);
+        let readable = readable_threads("$3", "$4", "$5");
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM leases WHERE workspace_id = $1 AND id < $2 \
+             AND purpose = 'code' \
              AND (user_id = $3 OR (user_id IS NULL AND (api_key_id = $4 OR $5 = 1))) \
+             AND (thread_id IS NULL OR thread_id IN (SELECT id FROM threads WHERE {readable})) \
              ORDER BY id DESC LIMIT $6"
         )))
         .bind(access.workspace().to_string())
         .bind(before.map_or_else(|| "g".into(), |id| id.to_string()))
-        .bind(access.user().map_or_else(String::new, |id| id.to_string()))
-        .bind(
-            access
-                .api_key()
-                .map_or_else(String::new, |id| id.to_string()),
-        )
-        .bind(i64::from(manages))
+        .bind(access.user_text())
+        .bind(access.api_key_text())
+        .bind(access.manages())
         .bind(i64::from(limit))
         .fetch_all(&self.pool)
         .await
         .map_err(statement("listing leases"))?;
+        rows.iter().map(read).collect()
+    }
+
+    /// The sandbox of a thread that is not gone: there is one at most.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn lease_of_thread(&self, thread: ThreadId) -> Result<Option<Lease>, StoreError> {
+        let leases = self.leases_of_thread(thread).await?;
+        Ok(leases
+            .into_iter()
+            .find(|lease| lease.state != LeaseState::Ended))
+    }
+
+    /// All sandboxes that a thread has had, the newest first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn leases_of_thread(&self, thread: ThreadId) -> Result<Vec<Lease>, StoreError> {
+        let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
+            "SELECT {COLUMNS} FROM leases WHERE thread_id = $1 AND purpose = 'code' \
+             ORDER BY id DESC LIMIT 100"
+        )))
+        .bind(thread.to_string())
+        .fetch_all(&self.pool)
+        .await
+        .map_err(statement("listing the leases of a thread"))?;
         rows.iter().map(read).collect()
     }
 
@@ -258,18 +273,13 @@ impl Store {
     /// # Errors
     /// When the database does not answer.
     pub async fn live_leases_with_names(&self) -> Result<Vec<(Lease, LeaseNames)>, StoreError> {
-        let columns: Vec<_> = COLUMNS
-            .split(", ")
-            .map(|column| format!("leases.{}", column.trim()))
-            .collect();
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "SELECT {}, workspaces.name AS workspace_name, profiles.name AS profile_name, \
+            "SELECT {COLUMNS}, workspaces.name AS workspace_name, profiles.name AS profile_name, \
              users.email FROM leases \
              JOIN workspaces ON workspaces.id = leases.workspace_id \
              JOIN profiles ON profiles.id = leases.profile_id \
              LEFT JOIN users ON users.id = leases.user_id \
-             WHERE leases.state <> 'ended' ORDER BY leases.id",
-            columns.join(", ")
+             WHERE leases.state <> 'ended' AND leases.purpose = 'code' ORDER BY leases.id"
         )))
         .fetch_all(&self.pool)
         .await
@@ -284,37 +294,6 @@ impl Store {
                 Ok((read(row)?, names))
             })
             .collect()
-    }
-
-    /// How much of its quotas a workspace uses.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn meters(&self, workspace: WorkspaceId) -> Result<Meters, StoreError> {
-        let failed = || statement("reading meters");
-        let id = workspace.to_string();
-        let concurrent = sqlx::query(CONCURRENT)
-            .bind(&id)
-            .fetch_one(&self.pool)
-            .await
-            .map_err(failed())?;
-        let started = sqlx::query(STARTED)
-            .bind(&id)
-            .bind(now_ms() - HOUR_MS)
-            .fetch_one(&self.pool)
-            .await
-            .map_err(failed())?;
-        let stored = sqlx::query(STORED)
-            .bind(&id)
-            .bind(midnight_ms())
-            .fetch_one(&self.pool)
-            .await
-            .map_err(failed())?;
-        Ok(Meters {
-            concurrent: count(&concurrent)?,
-            started_last_hour: count(&started)?,
-            artifact_bytes_today: count(&stored)?,
-        })
     }
 
     /// Moves a lease from one of some states to another one. Says whether it was in one of them.
@@ -380,73 +359,49 @@ impl Store {
 }
 
 impl Transaction {
-    /// Makes a lease if the quotas of its workspace allow it. The workspace has to be
-    /// [held](Transaction::hold_workspace) by these changes, or two may count at once.
+    /// Makes the lease of a sandbox for previews: nobody's, and beside all quotas.
     ///
     /// # Errors
-    /// When a statement fails. That a quota is reached is an answer.
-    pub async fn create_lease(
+    /// When the statement fails.
+    pub async fn create_preview_lease(
         &mut self,
-        access: &Access,
-        quotas: &Quotas,
+        workspace: WorkspaceId,
         new: &NewLease,
-    ) -> Result<Result<(), QuotaReached>, StoreError> {
-        if let Err(reached) = self.has_room(access.workspace(), quotas).await? {
-            return Ok(Err(reached));
-        }
-        let id = access.workspace().to_string();
-        let started = sqlx::query(STARTED)
-            .bind(&id)
-            .bind(now_ms() - HOUR_MS)
-            .fetch_one(&mut *self.inner)
-            .await
-            .map_err(statement("counting new sandboxes"))?;
-        if let Err(reached) = below(
-            "quota:max_jobs_per_hour",
-            count(&started)?,
-            u64::from(quotas.max_jobs_per_hour),
-        ) {
-            return Ok(Err(reached));
-        }
+    ) -> Result<(), StoreError> {
+        let owner = Owner {
+            workspace,
+            user: None,
+            api_key: None,
+            purpose: LeasePurpose::Preview,
+        };
+        self.insert_lease(&owner, new).await
+    }
+
+    pub(crate) async fn insert_lease(
+        &mut self,
+        owner: &Owner,
+        new: &NewLease,
+    ) -> Result<(), StoreError> {
         sqlx::query(
-            "INSERT INTO leases (id, workspace_id, profile_id, user_id, api_key_id, state, \
-             class, created_at, active_at, idle_limit_ms, hard_deadline) \
-             VALUES ($1, $2, $3, $4, $5, 'starting', $6, $7, $7, $8, $9)",
+            "INSERT INTO leases (id, workspace_id, profile_id, user_id, api_key_id, thread_id, \
+             purpose, state, class, created_at, active_at, idle_limit_ms, hard_deadline) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, 'starting', $8, $9, $9, $10, $11)",
         )
         .bind(new.id.to_string())
-        .bind(id)
+        .bind(owner.workspace.to_string())
         .bind(new.profile_id.to_string())
-        .bind(access.user().map(|id| id.to_string()))
-        .bind(access.api_key().map(|id| id.to_string()))
-        .bind(crate::database::to_json("class", &new.class)?)
+        .bind(owner.user.map(|id| id.to_string()))
+        .bind(owner.api_key.map(|id| id.to_string()))
+        .bind(new.thread_id.map(|id| id.to_string()))
+        .bind(owner.purpose.as_str())
+        .bind(to_json("class", &new.class)?)
         .bind(now_ms())
         .bind(new.idle_limit_ms)
         .bind(to_ms(new.hard_deadline))
         .execute(&mut *self.inner)
         .await
-        .map_err(statement("making a lease"))?;
-        Ok(Ok(()))
-    }
-
-    /// Whether one more sandbox may count now. The workspace has to be held.
-    ///
-    /// # Errors
-    /// When a statement fails.
-    pub async fn has_room(
-        &mut self,
-        workspace: WorkspaceId,
-        quotas: &Quotas,
-    ) -> Result<Result<(), QuotaReached>, StoreError> {
-        let concurrent = sqlx::query(CONCURRENT)
-            .bind(workspace.to_string())
-            .fetch_one(&mut *self.inner)
-            .await
-            .map_err(statement("counting sandboxes"))?;
-        Ok(below(
-            "quota:max_concurrent",
-            count(&concurrent)?,
-            u64::from(quotas.max_concurrent),
-        ))
+        .map(|_| ())
+        .map_err(statement("making a lease"))
     }
 
     /// A suspended sandbox counts again. Says whether it was suspended.
@@ -487,34 +442,5 @@ impl Transaction {
         .await
         .map_err(statement("ending all leases"))?;
         Ok(done.rows_affected())
-    }
-
-    /// How many bytes of artifacts a workspace may still keep today. The workspace has to be
-    /// held.
-    ///
-    /// # Errors
-    /// When a statement fails.
-    pub async fn artifact_bytes_left(
-        &mut self,
-        workspace: WorkspaceId,
-        quotas: &Quotas,
-    ) -> Result<u64, StoreError> {
-        let stored = sqlx::query(STORED)
-            .bind(workspace.to_string())
-            .bind(midnight_ms())
-            .fetch_one(&mut *self.inner)
-            .await
-            .map_err(statement("counting the bytes of artifacts"))?;
-        Ok(quotas
-            .max_artifact_bytes_per_day
-            .saturating_sub(count(&stored)?))
-    }
-}
-
-fn below(name: &'static str, used: u64, limit: u64) -> Result<(), QuotaReached> {
-    if used < limit {
-        Ok(())
-    } else {
-        Err(QuotaReached { name, limit, used })
     }
 }

@@ -28,7 +28,7 @@ impl Role {
     pub fn may(self, permission: Permission) -> bool {
         let least = match permission {
             Permission::Read => Self::Viewer,
-            Permission::RunCode => Self::Editor,
+            Permission::Write | Permission::RunCode => Self::Editor,
             Permission::Manage => Self::Admin,
         };
         self >= least

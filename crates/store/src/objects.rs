@@ -158,7 +158,10 @@ impl Objects {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub async fn digest(&self, file: impl Into<ObjectKey>) -> Result<Option<(u64, String)>, StoreError> {
+    pub async fn digest(
+        &self,
+        file: impl Into<ObjectKey>,
+    ) -> Result<Option<(u64, String)>, StoreError> {
         let mut parts = match self.read(file).await {
             Ok(parts) => parts,
             Err(StoreError::Object {

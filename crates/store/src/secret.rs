@@ -263,6 +263,19 @@ impl Transaction {
         Ok(())
     }
 
+    /// Forgets the secret of this name, if there is one.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn forget_secret(&mut self, name: &str) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM secrets WHERE name = $1")
+            .bind(name)
+            .execute(&mut *self.inner)
+            .await
+            .map_err(statement("forgetting a secret"))?;
+        Ok(())
+    }
+
     /// Takes another master key for the database's own. Secrets that the present key opens are
     /// sealed with it; all others are forgotten. Gives the names of those.
     ///

@@ -99,6 +99,20 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
+    /// Whether a session has neither ended nor run out: for what goes on longer than a request.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn is_session(&self, id: SessionId) -> Result<bool, StoreError> {
+        let row = sqlx::query("SELECT 1 AS one FROM sessions WHERE id = $1 AND expires_at > $2")
+            .bind(id.to_string())
+            .bind(now_ms())
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(statement("looking for a session"))?;
+        Ok(row.is_some())
+    }
+
     /// Notes that a session was used just now.
     ///
     /// # Errors

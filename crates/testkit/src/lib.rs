@@ -1,17 +1,19 @@
 //! What tests share: how often to do a thing, where the built programs and the test data are,
 //! and how to tell that the host is after a test as it was before.
 //!
-//! The escape suite is here too, for every runtime. For tests only; nothing here knows how a
+//! The escape suite is here too, for every runtime, and a model endpoint that plays a script. For tests only; nothing here knows how a
 //! sandbox is made.
 
 pub mod escape;
 mod gateway;
 mod host;
+mod model;
 mod paths;
 mod postgres;
 
 pub use gateway::GatewayRuntime;
 pub use host::HostSnapshot;
+pub use model::{Call, Play, Rule, Script, ScriptedModel, Seen, Style, When};
 pub use paths::{
     cargo_target, program, programs, repository, test_data, toolbox_libraries, toolbox_python,
 };

@@ -4,18 +4,17 @@
 //! bounded whatever a program made: in names kept, in bytes read, in answers given. Nothing
 //! leaves here; the caller fetches each file and compares it with what was found.
 
-mod content;
 mod office;
 mod scan;
 
 use std::collections::HashMap;
 
 use glovebox_protocol::artifact::{Artifact, LeftOut, LeftOutReason, Sweep, Swept};
+use glovebox_protocol::content::FileType;
 use glovebox_protocol::event::mebibytes;
 use glovebox_protocol::file::{FileKind, FileName, escape_for_display};
 use glovebox_protocol::sign::BodyDigest;
 
-use self::content::FileType;
 use self::scan::{Found, scan};
 use crate::error::ApiError;
 use crate::files::{Entry, FirstNames, SPOOL_PREFIX, Sight, Workspace, walk};

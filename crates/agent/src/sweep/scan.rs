@@ -3,13 +3,13 @@
 use std::os::fd::OwnedFd;
 
 use glovebox_protocol::artifact::LeftOutReason;
+use glovebox_protocol::content::{Check, FileType};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::sign::BodyDigest;
 use ring::digest::{Context, SHA256};
 use rustix::fs::{Stat, fstat};
 use rustix::io::Errno;
 
-use super::content::{Check, FileType};
 use super::office;
 use crate::files::{FileError, Workspace, digest};
 

@@ -65,13 +65,13 @@ pub(crate) async fn back_up(
     );
     if !made.missing.is_empty() {
         text.push_str(&format!(
-            "these artifacts are not in it, because their files are gone or altered: {}\n",
-            listed(&made.missing)
+            "these files are not in it, because they are gone or altered: {}\n",
+            names(&made.missing).join(", ")
         ));
     }
     let document = json!({
         "file": shown(out), "rows": made.rows, "objects": made.objects, "bytes": made.bytes,
-        "missing": made.missing, "has_master_key": false, "master_key": shown(&key),
+        "missing": names(&made.missing), "has_master_key": false, "master_key": shown(&key),
     });
     say(&arguments.common, text.trim_end().into(), &document)
 }
@@ -106,8 +106,8 @@ pub(crate) async fn restore(
     );
     if !restored.missing.is_empty() {
         text.push_str(&format!(
-            "the files of these artifacts were gone when it was made: {}\n",
-            listed(&restored.missing)
+            "these files were gone when it was made: {}\n",
+            names(&restored.missing).join(", ")
         ));
     }
     if restored.replaced > 0 {
@@ -130,15 +130,14 @@ pub(crate) async fn restore(
     });
     let document = json!({
         "rows": restored.rows, "objects": restored.objects, "made_at": made_at,
-        "missing": restored.missing, "replaced": restored.replaced,
+        "missing": names(&restored.missing), "replaced": restored.replaced,
         "master_key": key, "master_key_fits": state == KeyState::Fits,
     });
     say(&arguments.common, text, &document)
 }
 
-fn listed(ids: &[impl ToString]) -> String {
-    let ids: Vec<_> = ids.iter().map(ToString::to_string).collect();
-    ids.join(", ")
+fn names(files: &[impl ToString]) -> Vec<String> {
+    files.iter().map(ToString::to_string).collect()
 }
 
 fn taken(out: &Path) -> Failure {

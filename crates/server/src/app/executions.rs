@@ -11,7 +11,7 @@ use glovebox_protocol::kernel::Execute;
 use glovebox_protocol::process::Cancel;
 use glovebox_protocol::sign::BodyDigest;
 use glovebox_store::{
-    Access, EndedWhy, Execution, ExecutionState, LeaseState, NewExecution, Placed, Profile,
+    Access, EndedWhy, Execution, ExecutionState, Lease, LeaseState, NewExecution, Placed, Profile,
 };
 
 use super::App;
@@ -28,7 +28,7 @@ const BATCH_PATIENCE: Duration = Duration::from_millis(25);
 
 /// For how long a gateway that does not answer is waited for before code is given up: it is started
 /// again when it ends.
-const GATEWAY_PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const GATEWAY_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long it is waited before it is asked again, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -91,6 +91,20 @@ impl App {
         wish: Wish,
     ) -> Result<ExecutionId, ExecutionError> {
         let (lease, grant) = self.usable_sandbox(access, sandbox).await?;
+        self.execute_in(&lease, grant, wish).await
+    }
+
+    /// Takes a wish to run code in a sandbox that is known to be usable.
+    ///
+    /// # Errors
+    /// See [`ExecutionError`].
+    pub(crate) async fn execute_in(
+        &self,
+        lease: &Lease,
+        grant: Grant,
+        wish: Wish,
+    ) -> Result<ExecutionId, ExecutionError> {
+        let sandbox = lease.id;
         let settings = &grant.profile.settings;
         let seconds = wish
             .time_limit_seconds
@@ -183,7 +197,7 @@ impl App {
 }
 
 /// Whether there was no way to the agent, so that nothing can have run.
-fn is_away(error: &ClientError) -> bool {
+pub(crate) fn is_away(error: &ClientError) -> bool {
     matches!(error, ClientError::Connect(_)) || error.code() == Some(ErrorCode::RuntimeUnavailable)
 }
 

@@ -5,7 +5,7 @@ use glovebox_client::ClientError;
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::gateway::CreateSandbox;
-use glovebox_protocol::ids::SandboxId;
+use glovebox_protocol::ids::{SandboxId, ThreadId};
 use glovebox_protocol::limits::{InputLimits, Limits};
 use glovebox_store::{
     Access, Actor, EndedWhy, Entry, Lease, LeaseState, NewLease, ProfileSettings, StoreError,
@@ -55,13 +55,29 @@ impl App {
         access: &Access,
         class: Option<ResourceClass>,
     ) -> Result<Lease, SandboxError> {
+        self.make_sandbox(access, class, SandboxId::new(), None)
+            .await
+    }
+
+    /// Makes a sandbox under an id that is told before it is there, for a thread or for whoever
+    /// asks.
+    ///
+    /// # Errors
+    /// As for [`App::create_sandbox`]; also when the thread is not there any more.
+    pub(crate) async fn make_sandbox(
+        &self,
+        access: &Access,
+        class: Option<ResourceClass>,
+        id: SandboxId,
+        thread: Option<ThreadId>,
+    ) -> Result<Lease, SandboxError> {
         let grant = self.pass_gate(access, class).await?;
-        let id = SandboxId::new();
         let settings = &grant.profile.settings;
         let hard_deadline = Utc::now() + TimeDelta::seconds(settings.hard_seconds.into());
         let new = NewLease {
             id,
             profile_id: grant.profile.id,
+            thread_id: thread,
             class: grant.class,
             idle_limit_ms: i64::from(settings.idle_seconds) * 1000,
             hard_deadline,
@@ -70,6 +86,11 @@ impl App {
         let Some(workspace) = changes.hold_workspace(access.workspace()).await? else {
             return Err(SandboxError::NotFound);
         };
+        if let Some(thread) = thread
+            && changes.hold_thread(thread).await?.is_none()
+        {
+            return Err(SandboxError::NotFound);
+        }
         let placed = changes
             .create_lease(access, &workspace.quotas, &new)
             .await?;
@@ -78,37 +99,55 @@ impl App {
             return Err(self.denied(access, reached.into()).await?);
         }
         changes.commit().await?;
+        let wanted = self.wanted_sandbox(&new, &workspace, settings);
+        self.ask_for_sandbox(&wanted).await
+    }
 
-        let wanted = CreateSandbox {
-            id,
+    /// What a gateway is asked to make for a lease.
+    pub(crate) fn wanted_sandbox(
+        &self,
+        lease: &NewLease,
+        workspace: &Workspace,
+        settings: &ProfileSettings,
+    ) -> CreateSandbox {
+        CreateSandbox {
+            id: lease.id,
             installation: self.installation(),
             image: None,
-            limits: limits(settings, grant.class),
+            limits: limits(settings, lease.class),
             input_limits: InputLimits {
                 file_bytes: settings.max_input_file_bytes,
                 total_bytes: settings.max_input_total_bytes,
             },
-            trust_domain: trust_domain(&workspace),
+            trust_domain: trust_domain(workspace),
             start: settings.start,
             // The server ends what is idle: it knows what is running and what is only slow.
             idle_limit_ms: None,
-            hard_deadline_ms: hard_deadline.timestamp_millis(),
+            hard_deadline_ms: lease.hard_deadline.timestamp_millis(),
             start_limit_ms: u64::from(settings.start_timeout_seconds) * 1000,
             is_unclaimed: false,
-        };
-        let made = self.gateway().create(&wanted).await;
+        }
+    }
+
+    /// Has a gateway make the sandbox of a lease that is starting.
+    ///
+    /// # Errors
+    /// When it does not; then the lease has ended, with the reason.
+    pub(crate) async fn ask_for_sandbox(
+        &self,
+        wanted: &CreateSandbox,
+    ) -> Result<Lease, SandboxError> {
+        let id = wanted.id;
+        let made = self.gateway().create(wanted).await;
         self.metrics().sandbox_started(made.is_ok());
-        match made {
-            Ok(_) => {}
-            Err(error) => {
-                let detail = chain(&error);
-                self.store()
-                    .end_lease(id, EndedWhy::StartFailed, &detail)
-                    .await?;
-                // It may be there all the same, where only the answer was lost.
-                let _ = self.gateway().delete(id).await;
-                return Err(error.into());
-            }
+        if let Err(error) = made {
+            let detail = chain(&error);
+            self.store()
+                .end_lease(id, EndedWhy::StartFailed, &detail)
+                .await?;
+            // It may be there all the same, where only the answer was lost.
+            let _ = self.gateway().delete(id).await;
+            return Err(error.into());
         }
         let moved = self
             .store()
@@ -156,7 +195,20 @@ impl App {
         id: SandboxId,
     ) -> Result<(Lease, Grant), SandboxError> {
         let lease = self.store().lease_of(access, id).await?;
-        let lease = lease.ok_or(SandboxError::NotFound)?;
+        self.use_lease(access, lease.ok_or(SandboxError::NotFound)?)
+            .await
+    }
+
+    /// The same for a sandbox that was found in another way than by who may see it: a thread's is
+    /// used by whoever may write into the thread.
+    ///
+    /// # Errors
+    /// When the gate does not let the caller through, or it has ended.
+    pub(crate) async fn use_lease(
+        &self,
+        access: &Access,
+        lease: Lease,
+    ) -> Result<(Lease, Grant), SandboxError> {
         let grant = self.pass_gate(access, Some(lease.class)).await?;
         match lease.state {
             LeaseState::Ended => Err(gone(&lease)),
@@ -171,7 +223,7 @@ impl App {
                     drop(changes);
                     return Err(self.denied(access, reached.into()).await?);
                 }
-                changes.resume_lease(id).await?;
+                changes.resume_lease(lease.id).await?;
                 changes.commit().await?;
                 Ok((lease, grant))
             }

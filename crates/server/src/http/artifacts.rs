@@ -1,12 +1,15 @@
 //! Files that left sandboxes.
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use glovebox_protocol::file::{FileName, escape_for_display};
-use glovebox_protocol::ids::ArtifactId;
-use glovebox_store::{Artifact, KeyScope};
+use glovebox_protocol::ids::{ArtifactId, ThreadId};
+use glovebox_store::{Access, Artifact, ArtifactFilter, KeyScope};
+use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -15,6 +18,7 @@ use super::body::FileBytes;
 use super::caller::Caller;
 use super::error::ApiError;
 use super::sandboxes::sandbox_id;
+use super::threads::thread_id;
 use super::views::ArtifactView;
 use super::workspaces::workspace_id;
 use crate::app::App;
@@ -40,6 +44,11 @@ pub(super) fn download(encoded: &str, bytes: u64) -> [(&'static str, String); 3]
     ]
 }
 
+/// A name of people's as it stands in an address.
+pub(super) fn encoded_name(name: &str) -> String {
+    FileName::from_bytes(name).map_or_else(|_| "file".into(), |name| name.encoded())
+}
+
 /// Which artifacts.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +58,10 @@ pub(crate) struct ArtifactsQuery {
     workspace_id: Option<String>,
     /// Those of one sandbox only.
     sandbox_id: Option<String>,
+    /// Those of one thread only.
+    thread_id: Option<String>,
+    /// The newest version of each name only.
+    newest: Option<bool>,
     /// The `next_cursor` of the page before.
     cursor: Option<String>,
     /// How many at most, from 1 to 500.
@@ -72,37 +85,60 @@ pub(crate) async fn list(
         .transpose()?;
     let scope = Some(KeyScope::ArtifactsRead);
     let access = caller.access(&app, workspace, scope).await?;
-    let sandbox = query.sandbox_id.as_deref().map(sandbox_id).transpose()?;
+    let filter = ArtifactFilter {
+        lease: query.sandbox_id.as_deref().map(sandbox_id).transpose()?,
+        thread: query.thread_id.as_deref().map(thread_id).transpose()?,
+        is_newest: query.newest.unwrap_or(false),
+    };
     let page = PageQuery {
         cursor: query.cursor,
         limit: query.limit,
     };
     let artifacts = app
         .store()
-        .artifacts_of(&access, sandbox, page.after()?, page.fetch())
+        .artifacts_of(&access, filter, page.after()?, page.fetch())
         .await?;
     let id = |artifact: &Artifact| artifact.id.to_string();
-    Ok(Json(page.page(artifacts, id, ArtifactView::from)))
+    let writable = writable(&app, &access, &artifacts).await?;
+    Ok(Json(page.page(artifacts, id, |artifact| {
+        ArtifactView::of(artifact, &writable)
+    })))
 }
 
-async fn find(app: &App, caller: &Caller, id: &str) -> Result<Artifact, ApiError> {
+/// The threads of some artifacts that the caller may write into.
+async fn writable(
+    app: &App,
+    access: &Access,
+    artifacts: &[Artifact],
+) -> Result<BTreeSet<ThreadId>, ApiError> {
+    let threads: BTreeSet<_> = artifacts
+        .iter()
+        .filter_map(|artifact| artifact.thread_id)
+        .collect();
+    let mut writable = BTreeSet::new();
+    for id in threads {
+        let thread = app.store().thread_of(access, id).await?;
+        if thread.is_some_and(|thread| thread.may_write(access)) {
+            writable.insert(id);
+        }
+    }
+    Ok(writable)
+}
+
+async fn view(app: &App, access: &Access, artifact: Artifact) -> Result<ArtifactView, ApiError> {
+    let writable = writable(app, access, std::slice::from_ref(&artifact)).await?;
+    Ok(ArtifactView::of(artifact, &writable))
+}
+
+async fn find(app: &App, caller: &Caller, id: &str) -> Result<(Access, Artifact), ApiError> {
     let unknown = || ApiError::not_found("artifact");
     let id: ArtifactId = id.parse().map_err(|_| unknown())?;
-    let scope = Some(KeyScope::ArtifactsRead);
-    let access = match caller {
-        Caller::Session(signed_in) => {
-            let workspace = app.store().workspace_of_artifact(id).await?;
-            signed_in
-                .access(app, workspace.ok_or_else(unknown)?)
-                .await
-                .map_err(|_| unknown())?
-        }
-        Caller::Key(_) => caller.access(app, None, scope).await?,
-    };
-    app.store()
-        .artifact_of(&access, id)
-        .await?
-        .ok_or_else(unknown)
+    let workspace = app.store().workspace_of_artifact(id).await?;
+    let access = caller
+        .access_where(app, workspace, "artifact", KeyScope::ArtifactsRead)
+        .await?;
+    let found = app.store().artifact_of(&access, id).await?;
+    Ok((access, found.ok_or_else(unknown)?))
 }
 
 /// Shows an artifact.
@@ -115,7 +151,8 @@ pub(crate) async fn show(
     caller: Caller,
     Path(artifact): Path<String>,
 ) -> Result<Json<ArtifactView>, ApiError> {
-    Ok(Json(find(&app, &caller, &artifact).await?.into()))
+    let (access, artifact) = find(&app, &caller, &artifact).await?;
+    Ok(Json(view(&app, &access, artifact).await?))
 }
 
 /// Downloads an artifact: the bytes that the code wrote, as an attachment.
@@ -129,8 +166,55 @@ pub(crate) async fn content(
     caller: Caller,
     Path(artifact): Path<String>,
 ) -> Result<Response, ApiError> {
-    let artifact = find(&app, &caller, &artifact).await?;
-    let stream = app.objects().read(artifact.id).await?;
+    let (_, artifact) = find(&app, &caller, &artifact).await?;
+    let stream = app.objects().read(artifact.bytes_id()).await?;
     let headers = download(&artifact.name, artifact.bytes);
     Ok((headers, Body::from_stream(stream)).into_response())
+}
+
+/// Lists the versions of an artifact's name in its thread, else in its sandbox, the newest first.
+#[utoipa::path(get, path = "/api/v1/artifacts/{artifact}/versions", tag = "artifacts",
+    params(("artifact" = String, Path, description = "Its id"), PageQuery),
+    security(("api_key" = []), ("session" = [])),
+    responses((status = 200, body = Page<ArtifactView>), Errors))]
+pub(crate) async fn versions(
+    State(app): State<App>,
+    caller: Caller,
+    Path(artifact): Path<String>,
+    Query(page): Query<PageQuery>,
+) -> Result<Json<Page<ArtifactView>>, ApiError> {
+    let (access, artifact) = find(&app, &caller, &artifact).await?;
+    let versions = app
+        .store()
+        .versions_of(&artifact, page.after()?, page.fetch())
+        .await?;
+    let writable = writable(&app, &access, &versions).await?;
+    let id = |artifact: &Artifact| artifact.id.to_string();
+    Ok(Json(page.page(versions, id, |artifact| {
+        ArtifactView::of(artifact, &writable)
+    })))
+}
+
+/// Makes an older version of a thread's artifact the newest one again: a new version with its bytes,
+/// which are back in the sandbox with the next run. With an API key this needs `threads:write`, too.
+#[utoipa::path(post, path = "/api/v1/artifacts/{artifact}/restore", tag = "artifacts",
+    params(("artifact" = String, Path, description = "Its id")),
+    security(("api_key" = []), ("session" = [])),
+    responses((status = 201, body = ArtifactView), Errors))]
+pub(crate) async fn restore(
+    State(app): State<App>,
+    caller: Caller,
+    Path(artifact): Path<String>,
+) -> Result<(StatusCode, Json<ArtifactView>), ApiError> {
+    let (access, old) = find(&app, &caller, &artifact).await?;
+    let scope = KeyScope::ThreadsWrite;
+    if !access.has_scope(scope) {
+        return Err(ApiError::forbidden(
+            format!("this key has no scope `{scope}`"),
+            "make a key that has it",
+        ));
+    }
+    let restored = app.restore_artifact(&access, &old).await?;
+    let view = view(&app, &access, restored).await?;
+    Ok((StatusCode::CREATED, Json(view)))
 }

@@ -1,8 +1,8 @@
 //! Who calls: extractors that a handler cannot go without.
 
 use axum::extract::FromRequestParts;
-use glovebox_protocol::ids::{SandboxId, WorkspaceId};
-use glovebox_store::{Access, Actor, ActorKind, KeyScope, Session, Token, User};
+use glovebox_protocol::ids::{SandboxId, ThreadId, WorkspaceId};
+use glovebox_store::{Access, Actor, ActorKind, KeyScope, Session, Thread, Token, User};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
@@ -189,6 +189,60 @@ impl Caller {
                 }
                 scoped(access, scope)
             }
+        }
+    }
+
+    /// The proof for the workspace of something that was looked up, of a kind that people know by
+    /// this word: nothing where it is not there.
+    ///
+    /// # Errors
+    /// When the caller may not know of it; when the key lacks the scope.
+    pub(crate) async fn access_where(
+        &self,
+        app: &App,
+        workspace: Option<WorkspaceId>,
+        what: &'static str,
+        scope: KeyScope,
+    ) -> Result<Access, ApiError> {
+        match self {
+            Self::Session(signed_in) => {
+                let unknown = || ApiError::not_found(what);
+                let workspace = workspace.ok_or_else(unknown)?;
+                let user = signed_in.user.id;
+                let access = app.store().access_of_user(user, workspace).await?;
+                access.ok_or_else(unknown)
+            }
+            Self::Key(access) => scoped(access, Some(scope)),
+        }
+    }
+
+    /// The proof for the workspace of a thread, and the thread, if the caller may read it.
+    ///
+    /// # Errors
+    /// When the caller may not know of the thread; when the key lacks the scope.
+    pub(crate) async fn access_to_thread(
+        &self,
+        app: &App,
+        thread: ThreadId,
+        scope: KeyScope,
+    ) -> Result<(Access, Thread), ApiError> {
+        let workspace = app.store().workspace_of_thread(thread).await?;
+        let access = self.access_where(app, workspace, "thread", scope).await?;
+        let found = app.store().thread_of(&access, thread).await?;
+        let found = found.ok_or_else(|| ApiError::not_found("thread"))?;
+        Ok((access, found))
+    }
+
+    /// Who changes something, for the audit log.
+    pub(crate) fn actor(&self, from: &From) -> Actor {
+        match self {
+            Self::Session(signed_in) => signed_in.actor.clone(),
+            Self::Key(access) => Actor {
+                kind: ActorKind::ApiKey,
+                id: access.api_key().map(|id| id.to_string()),
+                name: access.name().to_owned(),
+                ..from.0.clone()
+            },
         }
     }
 

@@ -117,6 +117,11 @@ impl ApiError {
         )
     }
 
+    /// A quota is reached, by its name.
+    pub fn quota(code: &'static str, message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, code, message, fix)
+    }
+
     /// What makes sandboxes cannot be reached just now.
     pub fn runtime_unavailable(message: impl Into<String>) -> Self {
         Self::new(

@@ -27,13 +27,13 @@ use crate::app::executions::{ExecutionError, Wish};
 use crate::failure::chain;
 
 /// How often a stream without anything to say shows that it is there.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// How often is looked for events of an execution that another process drives.
 const GLANCE: Duration = Duration::from_millis(250);
 
 /// How many events are read at once.
-const READ: u32 = 500;
+pub(super) const READ: u32 = 500;
 
 /// Longest name of a request that may be repeated, in bytes.
 const MAX_KEY: usize = 255;
@@ -92,7 +92,7 @@ pub(crate) async fn create(
     Ok((StatusCode::ACCEPTED, Json(view)))
 }
 
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else {
         return Ok(None);
     };
@@ -165,7 +165,12 @@ pub(crate) async fn interrupt(
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsQuery {
     /// The number of the last event that the caller has; 0 for all.
-    after: Option<u64>,
+    pub(super) after: Option<u64>,
+}
+
+/// The number of the last event that a browser has, when it comes back by itself.
+pub(super) fn last_event_id(headers: &HeaderMap) -> Option<u64> {
+    headers.get("last-event-id")?.to_str().ok()?.parse().ok()
 }
 
 /// Streams the events of an execution: those that are stored and those that come, until it has
@@ -188,10 +193,7 @@ pub(crate) async fn events(
     let (sandbox, id) = (sandbox_id(&sandbox)?, execution_id(&execution)?);
     let access = caller.access_to(&app, sandbox, RUN).await?;
     app.execution(&access, sandbox, id).await?;
-    let last = headers
-        .get("last-event-id")
-        .and_then(|value| value.to_str().ok()?.parse().ok());
-    let after = query.after.or(last).unwrap_or(0);
+    let after = query.after.or_else(|| last_event_id(&headers)).unwrap_or(0);
     let follow = Follow {
         app,
         sandbox,

@@ -19,9 +19,9 @@ use crate::visitor::{Visitor, types};
 use crate::wire::{Who, send};
 
 /// A server as `glovebox serve` runs it.
-struct Running {
+pub(crate) struct Running {
     visitor: Visitor,
-    app: glovebox_server::app::App,
+    pub(crate) app: glovebox_server::app::App,
     stop: oneshot::Sender<()>,
     ended: tokio::task::JoinHandle<()>,
 }
@@ -40,7 +40,7 @@ fn tree() -> PathBuf {
     clippy::disallowed_methods,
     reason = "a test has no other way to be told"
 )]
-async fn start(folder: &Path) -> Running {
+pub(crate) async fn start(folder: &Path) -> Running {
     let mut config = config(folder);
     config.gateway.program = program("glovebox-gateway").unwrap();
     config.gateway.tree = tree();
@@ -82,12 +82,12 @@ impl Deref for Running {
 
 impl Running {
     /// What the first administrator does.
-    async fn begin(&self) -> (Who, String) {
+    pub(crate) async fn begin(&self) -> (Who, String) {
         let link = self.app.new_setup_link().await.unwrap().unwrap();
         self.open(&link).await
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         let _ = self.stop.send(());
         self.ended.await.unwrap();
     }

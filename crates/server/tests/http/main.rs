@@ -8,6 +8,7 @@
 )]
 
 mod accounts;
+mod assistant;
 mod database;
 mod embedded;
 mod first_run;
@@ -15,6 +16,7 @@ mod foreign;
 mod forms;
 mod gate;
 mod metrics;
+mod models;
 mod reference;
 mod reset;
 mod roles;

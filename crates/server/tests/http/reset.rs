@@ -55,6 +55,7 @@ async fn lease(store: &Store) -> SandboxId {
     let new = NewLease {
         id: SandboxId::new(),
         profile_id: store.profiles().await.unwrap()[0].id,
+        thread_id: None,
         class: ResourceClass::Small,
         idle_limit_ms: 600_000,
         hard_deadline: Utc::now() + TimeDelta::hours(1),

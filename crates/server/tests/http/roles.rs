@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use glovebox_protocol::ids::{SandboxId, WorkspaceId};
-use glovebox_store::{KeyScope, Role};
+use glovebox_store::{KeyScope, ModelSettings, Role};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -33,6 +33,7 @@ struct World {
     workspace: WorkspaceId,
     sandbox: SandboxId,
     member: String,
+    model: String,
 }
 
 async fn world() -> World {
@@ -53,6 +54,20 @@ async fn world() -> World {
     let access = stage.store().access_of_user(owner_id, workspace).await;
     let access = access.unwrap().unwrap();
     let lease = stage.app.create_sandbox(&access, None).await.unwrap();
+    let mut changes = stage.store().begin().await.unwrap();
+    let model = changes
+        .create_model(&ModelSettings {
+            name: "Nobody".into(),
+            // Nobody listens there, which a test of it says.
+            base_url: "http://127.0.0.1:9/v1".into(),
+            model: "m".into(),
+            context_tokens: 8_192,
+            connect_timeout_seconds: 1,
+            silence_timeout_seconds: 1,
+        })
+        .await
+        .unwrap();
+    changes.commit().await.unwrap();
     World {
         callers: BTreeMap::from([
             ("nobody", Who::Nobody),
@@ -68,6 +83,7 @@ async fn world() -> World {
         workspace,
         sandbox: lease.id,
         member: member.to_string(),
+        model: model.to_string(),
         stage,
     }
 }
@@ -87,6 +103,7 @@ impl World {
             .replace("{session}", &unknown)
             .replace("{key}", &unknown)
             .replace("{artifact}", &unknown)
+            .replace("{model}", &self.model)
             .replace("{execution}", &unknown);
         let needs_workspace = matches!(pattern, "/api/v1/sandboxes" | "/api/v1/artifacts");
         if needs_workspace {
@@ -116,6 +133,10 @@ impl World {
             ("patch", "/api/v1/admin/profiles/{profile}") => {
                 json!({ "version": 2, "name": "Renamed" })
             }
+            ("post", "/api/v1/admin/models") => {
+                json!({ "name": "M", "base_url": "http://127.0.0.1:9/v1", "model": "m" })
+            }
+            ("patch", "/api/v1/admin/models/{model}") => json!({ "version": 1, "name": "M" }),
             ("post", "/api/v1/admin/workspaces") => json!({ "name": "New" }),
             ("post", "/api/v1/admin/users") => {
                 json!({ "email": "n@example.com", "name": "N", "password": "long enough word" })

@@ -8,6 +8,8 @@
 
 #[path = "../http/accounts.rs"]
 mod accounts;
+#[path = "../http/assistant.rs"]
+mod assistant;
 mod database;
 #[path = "../http/embedded.rs"]
 mod embedded;
@@ -19,6 +21,8 @@ mod foreign;
 mod gate;
 #[path = "../http/metrics.rs"]
 mod metrics;
+#[path = "../http/models.rs"]
+mod models;
 #[path = "../http/reset.rs"]
 mod reset;
 #[path = "../http/roles.rs"]

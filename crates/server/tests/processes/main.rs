@@ -7,6 +7,7 @@
 )]
 
 mod killed;
+mod model_key;
 mod process;
 mod shared;
 #[path = "../http/visitor.rs"]

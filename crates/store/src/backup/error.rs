@@ -2,8 +2,7 @@
 
 use std::io;
 
-use glovebox_protocol::ids::ArtifactId;
-
+use super::object::BackedUpFile;
 use crate::error::StoreError;
 
 /// What a backup or a restore was doing when it failed.
@@ -31,7 +30,7 @@ pub enum BackupError {
     #[error("the object {id} changed while it was copied")]
     Unsteady {
         /// Which one.
-        id: ArtifactId,
+        id: BackedUpFile,
     },
     /// The file is something else.
     #[error("it is no backup that `glovebox backup` made")]
@@ -84,7 +83,7 @@ pub enum BackupError {
     #[error("the object {id} is there already, with other contents")]
     ObjectTaken {
         /// Which one.
-        id: ArtifactId,
+        id: BackedUpFile,
     },
     /// The database or the object store failed.
     #[error(transparent)]

@@ -8,12 +8,12 @@
 use std::io::{BufRead, Read as _, Write};
 
 use chrono::{DateTime, Utc};
-use glovebox_protocol::ids::ArtifactId;
 use ring::digest::{Context, SHA256};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::BackupError;
+use super::object::{self, BackedUpFile, FileKind, Form};
 use crate::token::hex;
 
 /// The number of the format. Another one when what is written below changes.
@@ -54,10 +54,7 @@ pub(super) enum Entry {
     /// An object, whose bytes follow, and then a line end.
     Object(Digest),
     /// An object that was not there when the backup was made, or not as its row says.
-    Missing {
-        /// Its id.
-        id: ArtifactId,
-    },
+    Missing(BackedUpFile),
     /// A table, whose rows follow.
     Table {
         /// Its name.
@@ -78,12 +75,56 @@ pub(super) enum Entry {
 
 /// What an object is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "DigestForm", into = "DigestForm")]
 pub(super) struct Digest {
-    pub(super) id: ArtifactId,
+    pub(super) file: BackedUpFile,
     pub(super) bytes: u64,
     /// The SHA-256 of its bytes, in hexadecimal.
     pub(super) sha256: String,
+}
+
+/// As it stands in a backup.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DigestForm {
+    id: String,
+    bytes: u64,
+    sha256: String,
+    #[serde(
+        default = "object::artifact",
+        skip_serializing_if = "object::is_artifact"
+    )]
+    kind: FileKind,
+}
+
+impl TryFrom<DigestForm> for Digest {
+    type Error = glovebox_protocol::ids::InvalidId;
+
+    fn try_from(form: DigestForm) -> Result<Self, Self::Error> {
+        let DigestForm {
+            id,
+            bytes,
+            sha256,
+            kind,
+        } = form;
+        Ok(Self {
+            file: Form { id, kind }.try_into()?,
+            bytes,
+            sha256,
+        })
+    }
+}
+
+impl From<Digest> for DigestForm {
+    fn from(digest: Digest) -> Self {
+        let Form { id, kind } = digest.file.into();
+        Self {
+            id,
+            bytes: digest.bytes,
+            sha256: digest.sha256,
+            kind,
+        }
+    }
 }
 
 /// One line as it is read.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use chrono::{DateTime, Utc};
-use glovebox_protocol::ids::ArtifactId;
 use ring::digest::{Context, SHA256};
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
 
 use super::error::BackupError;
 use super::file::{Digest, Entry, Header, Line, Reader};
+use super::object::BackedUpFile;
 use super::rows::{self, Table};
 use crate::database::{Backend, Store, Transaction};
 use crate::migrate::{self, WANTED};
@@ -30,8 +30,8 @@ pub struct Restored {
     pub rows: u64,
     /// How many objects.
     pub objects: u64,
-    /// Artifacts whose bytes were missing when the backup was made.
-    pub missing: Vec<ArtifactId>,
+    /// Files whose bytes were missing when the backup was made.
+    pub missing: Vec<BackedUpFile>,
     /// How many texts held the character U+0000, which PostgreSQL cannot store: there is U+FFFD
     /// in its place now.
     pub replaced: u64,
@@ -42,8 +42,8 @@ pub struct Restored {
 #[derive(Default)]
 struct Brought {
     /// What the file says of each; nothing where it says that it is missing.
-    all: BTreeMap<ArtifactId, Option<Digest>>,
-    new: Vec<ArtifactId>,
+    all: BTreeMap<BackedUpFile, Option<Digest>>,
+    new: Vec<BackedUpFile>,
 }
 
 impl<R: BufRead> Backup<R> {
@@ -128,8 +128,8 @@ async fn fill<R: BufRead + Send>(
     loop {
         match line {
             Line::Entry(Entry::Object(object)) => brought.place(objects, file, object).await?,
-            Line::Entry(Entry::Missing { id }) => {
-                brought.all.insert(id, None);
+            Line::Entry(Entry::Missing(file)) => {
+                brought.all.insert(file, None);
             }
             _ => break,
         }
@@ -155,11 +155,12 @@ async fn fill<R: BufRead + Send>(
             if (objects, rows) == (restored.objects, restored.rows) => {}
         _ => return Err(file.damaged("it has more or less than its last line says")),
     }
-    let named = super::artifacts(&mut changes.inner).await?;
+    // In this order: where files are named is known of this program's own tables only.
+    migrate::bring(changes, backend, WANTED).await?;
+    let named = super::files(&mut changes.inner).await?;
     if !brought.are_those_of(&named) {
         return Err(file.damaged("its objects are not those of its rows"));
     }
-    migrate::bring(changes, backend, WANTED).await?;
     Ok(restored)
 }
 
@@ -213,7 +214,7 @@ impl Brought {
         file: &mut Reader<R>,
         object: Digest,
     ) -> Result<(), BackupError> {
-        let id = object.id;
+        let id = object.file;
         let mut upload = match objects.digest(id).await? {
             // Somebody restores beside the server's own objects, or once more.
             Some(found) if found == (object.bytes, object.sha256.clone()) => None,
@@ -241,14 +242,14 @@ impl Brought {
         Ok(())
     }
 
-    fn missing(&self) -> Vec<ArtifactId> {
+    fn missing(&self) -> Vec<BackedUpFile> {
         let missing = self.all.iter().filter(|(_, object)| object.is_none());
         missing.map(|(id, _)| *id).collect()
     }
 
     /// Whether these are the objects that the rows name, no more and no less.
     fn are_those_of(&self, rows: &[Digest]) -> bool {
-        let is_there = |row: &Digest| match self.all.get(&row.id) {
+        let is_there = |row: &Digest| match self.all.get(&row.file) {
             Some(Some(object)) => object == row,
             Some(None) => true,
             None => false,

@@ -10,7 +10,7 @@ use crate::database::{Backend, Columns as _, statement};
 use crate::error::StoreError;
 
 /// The tables of a backup, each after those that its rows refer to.
-const KEPT: [&str; 23] = [
+const KEPT: [&str; 24] = [
     "settings",
     "secrets",
     "users",
@@ -31,6 +31,7 @@ const KEPT: [&str; 23] = [
     "executions",
     "events",
     "artifacts",
+    "staged_files",
     "denials",
     "tasks",
     "audit",
@@ -60,6 +61,23 @@ pub(super) async fn tables(
     connection: &mut AnyConnection,
     backend: Backend,
 ) -> Result<Vec<Table>, StoreError> {
+    let mut tables = Vec::with_capacity(KEPT.len());
+    for name in KEPT {
+        let columns = columns(connection, backend, name).await?;
+        // Tables of an older version have not all of them.
+        if !columns.is_empty() {
+            tables.push(Table { name, columns });
+        }
+    }
+    Ok(tables)
+}
+
+/// The columns of a table; none where there is no such table.
+async fn columns(
+    connection: &mut AnyConnection,
+    backend: Backend,
+    table: &'static str,
+) -> Result<Vec<(String, Kind)>, StoreError> {
     let select = match backend {
         Backend::Sqlite => "SELECT name, type AS kind FROM pragma_table_info($1) ORDER BY cid",
         Backend::Postgres => {
@@ -68,23 +86,14 @@ pub(super) async fn tables(
              WHERE table_schema = current_schema() AND table_name = $1 ORDER BY ordinal_position"
         }
     };
-    let mut tables = Vec::with_capacity(KEPT.len());
-    for name in KEPT {
-        let rows = sqlx::query(select)
-            .bind(name)
-            .fetch_all(&mut *connection)
-            .await
-            .map_err(statement("looking at the columns of a table"))?;
-        let columns: Result<_, StoreError> = rows
-            .iter()
-            .map(|row| Ok((row.text("name")?, kind(row.text("kind")?)?)))
-            .collect();
-        tables.push(Table {
-            name,
-            columns: columns?,
-        });
-    }
-    Ok(tables)
+    let rows = sqlx::query(select)
+        .bind(table)
+        .fetch_all(connection)
+        .await
+        .map_err(statement("looking at the columns of a table"))?;
+    rows.iter()
+        .map(|row| Ok((row.text("name")?, kind(row.text("kind")?)?)))
+        .collect()
 }
 
 fn kind(found: String) -> Result<Kind, StoreError> {
@@ -104,6 +113,9 @@ pub(super) async fn first_filled(
     backend: Backend,
 ) -> Result<Option<&'static str>, StoreError> {
     for table in KEPT.into_iter().chain(PASSING) {
+        if columns(connection, backend, table).await?.is_empty() {
+            continue;
+        }
         if backend == Backend::Postgres {
             // A server that starts just now writes its first rows after, and finds ours.
             let lock = format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE");
@@ -130,9 +142,10 @@ impl Table {
         self.columns.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The statement that reads all its rows.
+    /// The statement that reads all its rows, in the order of their keys: a row that refers to
+    /// another one of its table is the younger of the two.
     pub(super) fn select(&self) -> String {
-        format!("SELECT {} FROM {}", self.quoted(), self.name)
+        format!("SELECT {} FROM {} ORDER BY 1", self.quoted(), self.name)
     }
 
     /// The statement that writes one row.

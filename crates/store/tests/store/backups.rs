@@ -1,7 +1,7 @@
 //! Backups: what is in them, and the way back into either database.
 
 use glovebox_protocol::ids::{ArtifactId, OrganizationId};
-use glovebox_store::{KeyScope, Permission, Store, StoreError};
+use glovebox_store::{ArtifactFilter, BackedUpFile, KeyScope, Permission, Store, StoreError};
 
 use crate::furnished::{
     Files, Furnished, PLANTED, back_up, furnish, record, restore, rows, tables,
@@ -18,21 +18,33 @@ on_both! {
 }
 
 /// What is of a moment, or the tables' own.
-const NOT_KEPT: [&str; 3] = ["schema_versions", "sessions", "sign_in_attempts"];
+const NOT_KEPT: [&str; 5] = [
+    "schema_versions",
+    "sessions",
+    "sign_in_attempts",
+    "previews",
+    "preview_parts",
+];
 
-async fn add_organization(database: &Database) {
-    let insert = "INSERT INTO organizations (id, name, created_at) VALUES ($1, 'all', 1)";
-    let id = OrganizationId::new().to_string();
+/// Rows of tables that nothing here makes.
+async fn add_rows(database: &Database) {
     let raw = database.raw().await;
-    sqlx::query(insert).bind(id).execute(&raw).await.unwrap();
+    for insert in [
+        "INSERT INTO organizations (id, name, created_at) VALUES ($1, 'all', 1)",
+        "INSERT INTO models (id, name, base_url, model, context_tokens, connect_timeout_seconds, \
+         silence_timeout_seconds, created_at) VALUES ($1, 'all', 'http://x', 'x', 1, 1, 1, 1)",
+    ] {
+        let id = OrganizationId::new().to_string();
+        sqlx::query(insert).bind(id).execute(&raw).await.unwrap();
+    }
 }
 
 async fn everything_comes_back_in_either_database_and_goes_on(database: Database) {
     let files = Files::new();
     let furnished = furnish(&database.store, &files).await;
-    add_organization(&database).await;
+    add_rows(&database).await;
     let (file, made) = back_up(&database.store, &files).await;
-    assert_eq!((made.objects, made.missing.len()), (3, 0));
+    assert_eq!((made.objects, made.missing.len()), (5, 0));
     let mut before = rows(&database).await;
     let kept = before
         .iter()
@@ -51,7 +63,7 @@ async fn everything_comes_back_in_either_database_and_goes_on(database: Database
     ] {
         let there = Files::new();
         let restored = restore(&target.store, &there, &file).await.unwrap();
-        assert_eq!((restored.rows, restored.objects), (made.rows, 3));
+        assert_eq!((restored.rows, restored.objects), (made.rows, 5));
         assert_eq!(restored.replaced, 0);
         let mut after = rows(&target).await;
         assert_eq!(after["schema_versions"].len(), 1);
@@ -69,7 +81,7 @@ async fn everything_comes_back_in_either_database_and_goes_on(database: Database
             false => Database::bare_sqlite().await,
         };
         let restored = restore(&back.store, &Files::new(), &file).await.unwrap();
-        assert_eq!((restored.rows, restored.objects), (made.rows, 3));
+        assert_eq!((restored.rows, restored.objects), (made.rows, 5));
         let (mut one, mut other) = (rows(&target).await, rows(&back).await);
         one.remove("schema_versions");
         other.remove("schema_versions");
@@ -91,10 +103,12 @@ async fn goes_on(store: &Store, files: &Files, furnished: &Furnished) {
     for (id, bytes) in &furnished.artifacts {
         assert_eq!(files.read(*id).await, *bytes);
     }
+    assert_eq!(files.read(furnished.attachment).await, b"attached");
+    assert_eq!(files.read(furnished.knowledge).await, b"known");
     let listed = store
-        .artifacts_of(&furnished.ada.access, None, None, 9)
+        .artifacts_of(&furnished.ada.access, ArtifactFilter::default(), None, 9)
         .await;
-    assert_eq!(listed.unwrap().len(), 3);
+    assert_eq!(listed.unwrap().len(), 4);
     person(store, "bob").await;
     let mut changes = store.begin().await.unwrap();
     record(&mut changes).await;
@@ -175,20 +189,26 @@ async fn no_secret_can_be_read_in_a_backup(database: Database) {
 async fn an_object_that_is_gone_is_told_and_does_not_keep_the_rest(database: Database) {
     let files = Files::new();
     let furnished = furnish(&database.store, &files).await;
-    let mut gone: Vec<ArtifactId> = furnished.artifacts.iter().map(|(id, _)| *id).collect();
-    gone.remove(0);
-    files.objects.delete(gone[0]).await.unwrap();
-    files.write(gone[1], b"altered").await;
+    let ids: Vec<ArtifactId> = furnished.artifacts.iter().map(|(id, _)| *id).collect();
+    files.objects.delete(ids[1]).await.unwrap();
+    files.write(ids[2], b"altered").await;
+    files.objects.delete(furnished.knowledge).await.unwrap();
+    let gone = vec![
+        BackedUpFile::Artifact(ids[1]),
+        BackedUpFile::Artifact(ids[2]),
+        BackedUpFile::KnowledgeFile(furnished.knowledge),
+    ];
     let (file, made) = back_up(&database.store, &files).await;
-    assert_eq!((made.objects, &made.missing), (1, &gone));
+    assert_eq!((made.objects, &made.missing), (2, &gone));
     let (target, there) = (Database::bare_sqlite().await, Files::new());
     let restored = restore(&target.store, &there, &file).await.unwrap();
-    assert_eq!((restored.objects, &restored.missing), (1, &gone));
-    assert_eq!(there.count(), 1);
-    let listed = target
-        .store
-        .artifacts_of(&furnished.ada.access, None, None, 9);
-    assert_eq!(listed.await.unwrap().len(), 3);
+    assert_eq!((restored.objects, &restored.missing), (2, &gone));
+    assert_eq!(there.count(), 2);
+    let listed =
+        target
+            .store
+            .artifacts_of(&furnished.ada.access, ArtifactFilter::default(), None, 9);
+    assert_eq!(listed.await.unwrap().len(), 4);
 }
 
 async fn a_restore_beside_the_objects_uses_them(database: Database) {

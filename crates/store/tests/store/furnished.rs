@@ -6,15 +6,19 @@ use std::path::Path;
 use chrono::{TimeDelta, Utc};
 use futures_util::TryStreamExt as _;
 use glovebox_protocol::event::{Event, EventBody, Output};
-use glovebox_protocol::ids::{ArtifactId, ExecutionId, SandboxId};
+use glovebox_protocol::ids::{
+    ArtifactId, AttachmentId, ExecutionId, KnowledgeFileId, ProfileId, SandboxId,
+};
 use glovebox_store::{
     Actor, BackedUp, Backup, BackupError, CheckKind, Entry, KeyScope, MasterKey, NewApiKey,
-    NewArtifact, NewExecution, NewSession, Objects, Quotas, Restored, Store, Token,
+    NewArtifact, NewAttachment, NewExecution, NewKnowledgeFile, NewSession, ObjectKey, Objects,
+    Quotas, Restored, Staged, Store, Token, UploadedName,
 };
 use serde_json::json;
 use sqlx::{Column as _, Row as _};
 
-use crate::support::{Database, Person, lease, person, profile};
+use crate::support::{Database, Person, lease, new_lease, person, profile};
+use crate::threads::{send, thread};
 
 /// What nobody may find in a backup.
 pub(crate) const PLANTED: &str = "a planted credential";
@@ -48,13 +52,13 @@ impl Files {
         below(self.folder.path())
     }
 
-    pub(crate) async fn write(&self, id: ArtifactId, bytes: &[u8]) {
+    pub(crate) async fn write(&self, id: impl Into<ObjectKey>, bytes: &[u8]) {
         let mut upload = self.objects.create(id).await.unwrap();
         upload.write(bytes).await.unwrap();
         upload.finish().await.unwrap();
     }
 
-    pub(crate) async fn read(&self, id: ArtifactId) -> Vec<u8> {
+    pub(crate) async fn read(&self, id: impl Into<ObjectKey>) -> Vec<u8> {
         let parts = self.objects.read(id).await.unwrap();
         let parts: Vec<_> = parts.try_collect().await.unwrap();
         parts.concat()
@@ -68,6 +72,8 @@ pub(crate) struct Furnished {
     pub(crate) session: Token,
     pub(crate) master: MasterKey,
     pub(crate) artifacts: Vec<(ArtifactId, Vec<u8>)>,
+    pub(crate) attachment: AttachmentId,
+    pub(crate) knowledge: KnowledgeFileId,
 }
 
 /// Puts something into every table.
@@ -92,13 +98,67 @@ pub(crate) async fn furnish(store: &Store, files: &Files) -> Furnished {
     record(&mut changes).await;
     changes.commit().await.unwrap();
     let artifacts = run(store, files, &ada, id.unwrap()).await;
+    // A version that has the bytes of an older one.
+    let old = store.artifact(artifacts[0].0).await.unwrap().unwrap();
+    let mut changes = store.begin().await.unwrap();
+    let restored = changes.restore_artifact(ArtifactId::new(), &old).await;
+    assert_eq!(restored.unwrap(), 4);
+    changes.commit().await.unwrap();
+    let (attachment, knowledge) = talk(store, files, &ada, profile).await;
     Furnished {
         ada,
         key,
         session,
         master,
         artifacts,
+        attachment,
+        knowledge,
     }
+}
+
+/// A thread in which a file was sent, with a sandbox of its own; and a knowledge base.
+async fn talk(
+    store: &Store,
+    files: &Files,
+    ada: &Person,
+    profile: ProfileId,
+) -> (AttachmentId, KnowledgeFileId) {
+    let (attachment, knowledge) = (AttachmentId::new(), KnowledgeFileId::new());
+    files.write(attachment, b"attached").await;
+    files.write(knowledge, b"known").await;
+    let new = NewAttachment {
+        id: attachment,
+        name: UploadedName::of("a.txt"),
+        bytes: 8,
+        sha256: sha256(b"attached"),
+        media_type: "text/plain".into(),
+    };
+    store.create_attachment(&ada.access, &new).await.unwrap();
+    let thread = thread(store, &ada.access, false).await;
+    send(store, &ada.access, thread, "Hello", &[attachment]).await;
+    let mut lease = new_lease(profile);
+    lease.thread_id = Some(thread);
+    let mut changes = store.begin().await.unwrap();
+    let new = NewKnowledgeFile {
+        id: knowledge,
+        name: UploadedName::of("k.txt"),
+        bytes: 5,
+        sha256: sha256(b"known"),
+        media_type: "text/plain".into(),
+    };
+    let made = changes.create_knowledge_file(&ada.access, &new);
+    made.await.unwrap();
+    let quotas = Quotas::default();
+    let placed = changes.create_lease(&ada.access, &quotas, &lease);
+    placed.await.unwrap().unwrap();
+    changes.commit().await.unwrap();
+    let staged = Staged {
+        source: attachment.to_string(),
+        name: "a.txt".into(),
+        bytes: 8,
+    };
+    store.keep_staged(lease.id, &staged).await.unwrap();
+    (attachment, knowledge)
 }
 
 /// Gives somebody a key and a session, and has others refused.

@@ -9,8 +9,10 @@
 mod backups;
 mod damaged_backups;
 mod furnished;
+mod models;
 mod people;
 mod rows;
 mod runs;
 mod support;
 mod system;
+mod threads;

@@ -7,7 +7,8 @@ use futures_util::future::join_all;
 use glovebox_protocol::event::{Event, EventBody, Output};
 use glovebox_protocol::ids::{ArtifactId, ExecutionId, SandboxId, WorkspaceId};
 use glovebox_store::{
-    EndedWhy, ExecutionState, LeaseState, NewArtifact, NewExecution, Placed, Quotas, Role, Store,
+    ArtifactFilter, EndedWhy, ExecutionState, LeaseState, NewArtifact, NewExecution, Placed,
+    Quotas, Role, Store,
 };
 
 use crate::support::{Database, lease, new_user, on_both, person, profile};
@@ -235,11 +236,16 @@ async fn versions_count_up_and_bytes_are_charged(database: Database) {
     }
     let newest = store.newest_artifact(id, "a.csv").await.unwrap().unwrap();
     assert_eq!((newest.version, newest.sha256.as_str()), (3, "3"));
-    let listed = store.artifacts_of(&ada.access, Some(id), None, 2).await;
+    let listed = store.artifacts_of(&ada.access, of_lease(id), None, 2).await;
     let listed = listed.unwrap();
     assert_eq!(listed.iter().map(|a| a.version).collect::<Vec<_>>(), [3, 2]);
     let rest = store
-        .artifacts_of(&ada.access, None, Some(listed[1].id), 9)
+        .artifacts_of(
+            &ada.access,
+            ArtifactFilter::default(),
+            Some(listed[1].id),
+            9,
+        )
         .await;
     assert_eq!(rest.unwrap().len(), 1);
     let meters = store.meters(ada.workspace).await.unwrap();
@@ -267,11 +273,18 @@ async fn what_is_somebody_elses_is_not_seen(database: Database) {
     for other in [&bob.access, &eve] {
         assert!(store.lease_of(other, id).await.unwrap().is_none());
         assert!(store.leases_of(other, None, 9).await.unwrap().is_empty());
-        let artifacts = store.artifacts_of(other, Some(id), None, 9).await;
+        let artifacts = store.artifacts_of(other, of_lease(id), None, 9).await;
         assert!(artifacts.unwrap().is_empty());
     }
     assert_eq!(
         store.leases_of(&ada.access, None, 9).await.unwrap().len(),
         1
     );
+}
+
+fn of_lease(id: SandboxId) -> ArtifactFilter {
+    ArtifactFilter {
+        lease: Some(id),
+        ..ArtifactFilter::default()
+    }
 }

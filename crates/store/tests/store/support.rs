@@ -144,6 +144,7 @@ pub(crate) fn new_lease(profile: ProfileId) -> NewLease {
     NewLease {
         id: SandboxId::new(),
         profile_id: profile,
+        thread_id: None,
         class: ResourceClass::Small,
         idle_limit_ms: 600_000,
         hard_deadline: Utc::now() + TimeDelta::hours(1),

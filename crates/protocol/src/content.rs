@@ -1,31 +1,47 @@
-//! Telling file types by their content.
+//! Telling file types by their content: what leaves a sandbox, and what people bring.
 
 /// Bytes at the beginning that tell most types.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// A type of file that may be collected.
+/// A type of file that is known by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileType {
+pub enum FileType {
+    /// A deck of slides.
     Pptx,
+    /// A workbook.
     Xlsx,
+    /// A document.
     Docx,
+    /// A PDF.
     Pdf,
+    /// A table with commas.
     Csv,
+    /// A table with tabs.
     Tsv,
+    /// JSON.
     Json,
+    /// Text.
     Txt,
+    /// Markdown.
     Md,
+    /// HTML.
     Html,
+    /// A PNG picture.
     Png,
+    /// A JPEG picture.
     Jpeg,
+    /// A GIF picture.
     Gif,
+    /// A WebP picture.
     Webp,
+    /// An SVG picture.
     Svg,
 }
 
 impl FileType {
-    /// The type that an ending stands for.
-    pub(super) fn of(ending: &str) -> Option<Self> {
+    /// The type that an ending stands for: lowercase, without the dot.
+    #[must_use]
+    pub fn of(ending: &str) -> Option<Self> {
         Some(match ending {
             "pptx" => Self::Pptx,
             "xlsx" => Self::Xlsx,
@@ -46,7 +62,9 @@ impl FileType {
         })
     }
 
-    pub(super) const fn media_type(self) -> &'static str {
+    /// Its media type.
+    #[must_use]
+    pub const fn media_type(self) -> &'static str {
         match self {
             Self::Pptx => {
                 "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -69,7 +87,8 @@ impl FileType {
     }
 
     /// The folder that an office file has inside, where it is one.
-    pub(super) const fn office_folder(self) -> Option<&'static [u8]> {
+    #[must_use]
+    pub const fn office_folder(self) -> Option<&'static [u8]> {
         match self {
             Self::Pptx => Some(b"ppt/"),
             Self::Xlsx => Some(b"xl/"),
@@ -101,14 +120,17 @@ impl FileType {
 }
 
 /// Checks the content of one file, as it is read.
-pub(super) struct Check {
+#[derive(Debug)]
+pub struct Check {
     file_type: FileType,
     head: Vec<u8>,
     text: Option<Text>,
 }
 
 impl Check {
-    pub(super) const fn new(file_type: FileType) -> Self {
+    /// Begins to check whether a file is of a type.
+    #[must_use]
+    pub const fn new(file_type: FileType) -> Self {
         let text = if file_type.is_text() {
             Some(Text::Begins(Vec::new()))
         } else {
@@ -122,7 +144,7 @@ impl Check {
     }
 
     /// Takes the next bytes. Says whether the content can still be right.
-    pub(super) fn update(&mut self, bytes: &[u8]) -> bool {
+    pub fn update(&mut self, bytes: &[u8]) -> bool {
         if self.head.len() < HEAD_BYTES {
             let room = HEAD_BYTES - self.head.len();
             self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -131,12 +153,14 @@ impl Check {
     }
 
     /// Whether the whole content was right.
-    pub(super) fn finish(self) -> bool {
+    #[must_use]
+    pub fn finish(self) -> bool {
         self.file_type.begins(&self.head) && self.text.is_none_or(Text::finish)
     }
 }
 
 /// Text in UTF-8, or in UTF-16 with a mark in front; without NULs.
+#[derive(Debug)]
 enum Text {
     /// Fewer than two bytes have come.
     Begins(Vec<u8>),

@@ -1,0 +1,191 @@
+//! Receiving a file: streamed into the object store, never whole in memory, with its length, hash
+//! and type found out on the way.
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use glovebox_protocol::content::{Check, FileType};
+use glovebox_store::{ObjectKey, StoreError};
+use ring::digest::{Context, SHA256};
+
+use super::App;
+use super::threads::ChatError;
+
+/// How much of a file is looked at to tell what it is.
+const HEAD_BYTES: usize = 512;
+
+/// What came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Received {
+    pub(crate) bytes: u64,
+    /// In hexadecimal.
+    pub(crate) sha256: String,
+    /// By content.
+    pub(crate) media_type: String,
+}
+
+impl App {
+    /// Receives a file of at most `limit` bytes. Where it is not received whole, nothing of it is kept.
+    ///
+    /// # Errors
+    /// When it is over the limit, breaks off, or cannot be stored.
+    pub(crate) async fn receive<E>(
+        &self,
+        key: ObjectKey,
+        name: &str,
+        limit: u64,
+        mut parts: impl Stream<Item = Result<Bytes, E>> + Unpin,
+    ) -> Result<Received, ChatError> {
+        let mut upload = self.objects().create(key).await?;
+        let mut looking = Looking::new(name);
+        let (mut bytes, mut hash) = (0, Context::new(&SHA256));
+        let failed = loop {
+            let part = match parts.next().await {
+                None => break None,
+                Some(Err(_)) => break Some(ChatError::BrokenOff),
+                Some(Ok(part)) => part,
+            };
+            bytes += part.len() as u64;
+            if bytes > limit {
+                break Some(too_large(limit));
+            }
+            hash.update(&part);
+            looking.update(&part);
+            if let Err(error) = upload.write(&part).await {
+                break Some(error.into());
+            }
+        };
+        if let Some(error) = failed {
+            // What made it fail says more than that this did, too.
+            let _ = upload.abort().await;
+            return Err(error);
+        }
+        upload.finish().await?;
+        let sha256 = hash.finish();
+        Ok(Received {
+            bytes,
+            sha256: sha256
+                .as_ref()
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
+            media_type: looking.finish().into(),
+        })
+    }
+
+    /// Throws a stored file away that nobody knows of any more. One that stays is nobody's.
+    pub(crate) async fn forget(&self, key: ObjectKey) -> Result<(), StoreError> {
+        self.objects().delete(key).await
+    }
+}
+
+/// A file is larger than it may be.
+pub(crate) fn too_large(limit: u64) -> ChatError {
+    ChatError::TooLarge {
+        message: format!("the file is over the limit of {limit} bytes for one file"),
+        fix: "send a smaller file, or ask a system admin for a larger limit",
+    }
+}
+
+/// Finds out what a file is while it comes: its ending is believed where the content agrees.
+struct Looking {
+    claimed: Option<(FileType, Check)>,
+    text: Option<Check>,
+    head: Vec<u8>,
+}
+
+impl Looking {
+    fn new(name: &str) -> Self {
+        let ending = name
+            .rsplit_once('.')
+            .map(|(_, ending)| ending.to_lowercase());
+        let claimed = ending.and_then(|ending| FileType::of(&ending));
+        Self {
+            claimed: claimed.map(|claimed| (claimed, Check::new(claimed))),
+            text: Some(Check::new(FileType::Txt)),
+            head: Vec::new(),
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        let room = HEAD_BYTES.saturating_sub(self.head.len());
+        self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.claimed = self
+            .claimed
+            .take()
+            .and_then(|(claimed, mut check)| check.update(bytes).then_some((claimed, check)));
+        self.text = self
+            .text
+            .take()
+            .and_then(|mut check| check.update(bytes).then_some(check));
+    }
+
+    fn finish(self) -> &'static str {
+        if let Some((claimed, check)) = self.claimed
+            && check.finish()
+        {
+            return claimed.media_type();
+        }
+        if let Some(known) = by_beginning(&self.head) {
+            return known;
+        }
+        if self.text.is_some_and(Check::finish) {
+            return "text/plain";
+        }
+        "application/octet-stream"
+    }
+}
+
+/// What begins like this, whatever its name.
+fn by_beginning(head: &[u8]) -> Option<&'static str> {
+    let begins = |mark: &[u8]| head.starts_with(mark);
+    Some(if begins(b"%PDF-") {
+        "application/pdf"
+    } else if begins(b"\x89PNG\r\n\x1a\n") {
+        "image/png"
+    } else if begins(b"\xff\xd8\xff") {
+        "image/jpeg"
+    } else if begins(b"GIF87a") || begins(b"GIF89a") {
+        "image/gif"
+    } else if begins(b"RIFF") && head.get(8..12) == Some(b"WEBP") {
+        "image/webp"
+    } else if begins(b"RIFF") && head.get(8..12) == Some(b"WAVE") {
+        "audio/wav"
+    } else if begins(b"OggS") {
+        "audio/ogg"
+    } else if begins(b"fLaC") {
+        "audio/flac"
+    } else if begins(b"ID3") || begins(b"\xff\xfb") {
+        "audio/mpeg"
+    } else if head.get(4..11) == Some(b"ftypM4A") {
+        "audio/mp4"
+    } else if begins(b"PK\x03\x04") {
+        "application/zip"
+    } else {
+        return None;
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is(name: &str, bytes: &[u8]) -> &'static str {
+        let mut looking = Looking::new(name);
+        for part in bytes.chunks(7) {
+            looking.update(part);
+        }
+        looking.finish()
+    }
+
+    #[test]
+    fn an_ending_is_believed_where_the_content_agrees() {
+        assert_eq!(is("a.CSV", b"a,b\n1,2\n"), "text/csv");
+        assert_eq!(is("a.csv", b"%PDF-1.7 \x00"), "application/pdf");
+        assert_eq!(is("a.png", b"<script>alert(1)</script>"), "text/plain");
+        assert_eq!(is("a.pdf", b"\x00\x01\x02"), "application/octet-stream");
+        assert_eq!(is("a.xlsx", b"PK\x03\x04rest"), FileType::Xlsx.media_type());
+        assert_eq!(is("a.bin", b"PK\x03\x04rest"), "application/zip");
+        assert_eq!(is("song.mp3", b"ID3\x04\x00"), "audio/mpeg");
+        assert_eq!(is("noending", b""), "text/plain");
+    }
+}

@@ -1,0 +1,60 @@
+//! Chat: what answers a message.
+//!
+//! [`turn`] is what a reply can do, and its only way to a thread, its sandbox and its files.
+//! [`assistant`] answers words with it, and [`model`] asks the endpoint that the assistant thinks
+//! with. [`drive`] sees to it that each reply comes to an end.
+
+mod assistant;
+mod drive;
+mod failure;
+pub(crate) mod live;
+pub mod model;
+mod past;
+mod report;
+mod sandbox;
+mod stage;
+mod step;
+pub(crate) mod turn;
+
+use glovebox_protocol::thread::{MessageKind, ReplyFailure};
+use glovebox_store::StoreError;
+use serde_json::Value;
+
+use crate::app::App;
+use crate::app::models::ModelAdminError;
+use turn::{Turn, TurnError};
+
+/// The name of the model that answers words, where there is one.
+///
+/// # Errors
+/// When the store does not answer.
+pub(crate) async fn model_name(app: &App) -> Result<Option<String>, StoreError> {
+    let model = app.store().default_model().await?;
+    Ok(model.map(|model| model.settings.name))
+}
+
+/// Answers a message: code is run as it is, words are for the model.
+async fn answer(turn: &Turn) -> Result<(), TurnError> {
+    match turn.question().kind {
+        MessageKind::Code => {
+            let report = turn.run_python(&turn.question().body).await?;
+            turn.keep_turns(&Value::Null, &report.in_words()).await?;
+            Ok(())
+        }
+        MessageKind::Text => match turn.model().await {
+            Ok(Some(model)) => assistant::reply(turn, &model).await,
+            Ok(None) => Err(TurnError::Refused(ReplyFailure::new(
+                "no_model",
+                "no model is set that could answer words",
+                "type Python with Run code, or ask a system admin to add a model at Admin → \
+                 System → Models",
+            ))),
+            Err(ModelAdminError::Store(error)) => Err(TurnError::Store(error)),
+            Err(error) => Err(TurnError::Refused(ReplyFailure::new(
+                "model_address",
+                error.to_string(),
+                "a system admin looks at the model's address at Admin → System → Models",
+            ))),
+        },
+    }
+}

@@ -1,0 +1,38 @@
+//! What is left behind by chat: replies whose server is gone, files that were never sent.
+
+use chrono::{TimeDelta, Utc};
+use glovebox_protocol::thread::{ReplyFailure, ReplyOutcome};
+use glovebox_store::StoreError;
+
+use crate::app::App;
+
+/// After how many hours a file that was uploaded and not sent is thrown away.
+const UNSENT_HOURS: i64 = 24;
+
+/// Looks through what chat has left behind.
+pub(super) async fn sweep(app: &App) -> Result<(), StoreError> {
+    end_undriven(app).await?;
+    let before = Utc::now() - TimeDelta::hours(UNSENT_HOURS);
+    app.sweep_attachments(before).await
+}
+
+/// Ends replies whose server is gone.
+async fn end_undriven(app: &App) -> Result<(), StoreError> {
+    for reply in app.store().undriven_replies().await? {
+        let failure = ReplyFailure::new(
+            "server_ended",
+            "the server that worked on this reply was ended in the middle of it",
+            "try again; what was said, sent and saved is still there",
+        );
+        // How many steps there were stands in the events.
+        let ended = app
+            .store()
+            .end_reply(&reply, ReplyOutcome::Failed, Some(failure), 0)
+            .await?;
+        if let Some(seq) = ended {
+            app.live().told(reply.thread_id, seq);
+            tracing::warn!(reply = %reply.id, "a reply that nobody drove was ended");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,683 @@
+//! Threads: who reads and writes them, their events, messages, files and artifacts.
+
+use chrono::{TimeDelta, Utc};
+use futures_util::future::join_all;
+use glovebox_protocol::ids::{
+    ArtifactId, AttachmentId, ExecutionId, KnowledgeFileId, MessageId, SandboxId, ThreadId,
+};
+use glovebox_protocol::thread::{MessageKind, ReplyOutcome, ThreadEventBody};
+use glovebox_store::{
+    Access, ArtifactFilter, EndedWhy, KeyScope, LeasePurpose, MessageState, NewApiKey, NewArtifact,
+    NewAttachment, NewExecution, NewKnowledgeFile, NewMessage, NewThread, PlacedMessage, Quotas,
+    Role, Staged, Store, StoreError, Token, UploadedName,
+};
+
+use crate::support::{Database, Person, new_lease, new_user, on_both, person, profile};
+
+on_both! {
+    events_are_numbered_without_gaps_however_many_tell
+    a_private_thread_is_its_owners_and_a_shared_one_everybodys
+    what_a_service_began_is_its_own_and_seen_by_whoever_manages
+    threads_come_in_pages_the_last_active_first
+    one_reply_runs_at_a_time_and_a_request_is_sent_once
+    the_first_message_names_a_thread_that_nobody_has_named
+    the_newest_message_is_answered_again
+    a_reply_ends_once_and_one_that_nobody_drives_is_found
+    files_get_names_of_their_own_in_a_thread
+    only_ones_own_unsent_files_can_be_sent
+    versions_go_on_when_a_sandbox_is_replaced_and_old_ones_come_back
+    a_deleted_thread_is_gone_with_all_that_is_in_it
+    sandboxes_for_previews_count_for_nothing
+    a_name_is_there_once_in_a_knowledge_base
+    access_is_looked_at_anew
+}
+
+/// Makes a thread.
+pub(crate) async fn thread(store: &Store, access: &Access, is_shared: bool) -> ThreadId {
+    let new = NewThread {
+        id: ThreadId::new(),
+        title: None,
+        is_shared,
+    };
+    let mut changes = store.begin().await.unwrap();
+    changes.create_thread(access, &new).await.unwrap();
+    changes.commit().await.unwrap();
+    new.id
+}
+
+fn message(text: &str, attachments: &[AttachmentId]) -> NewMessage {
+    NewMessage {
+        kind: MessageKind::Text,
+        text: text.into(),
+        attachments: attachments.to_vec(),
+        idempotency_key: None,
+        request_hash: text.into(),
+    }
+}
+
+async fn place(
+    store: &Store,
+    access: &Access,
+    thread: ThreadId,
+    new: &NewMessage,
+) -> PlacedMessage {
+    let mut changes = store.begin().await.unwrap();
+    let held = changes.hold_thread(thread).await.unwrap().unwrap();
+    let placed = changes.place_message(access, &held, new).await.unwrap();
+    if matches!(placed, PlacedMessage::New { .. }) {
+        changes.commit().await.unwrap();
+    }
+    placed
+}
+
+/// Sends a message and gives it with its reply, which runs.
+pub(crate) async fn send(
+    store: &Store,
+    access: &Access,
+    thread: ThreadId,
+    text: &str,
+    attachments: &[AttachmentId],
+) -> (MessageId, MessageId) {
+    match place(store, access, thread, &message(text, attachments)).await {
+        PlacedMessage::New { message, reply, .. } => (message, reply),
+        other => panic!("it was not sent: {other:?}"),
+    }
+}
+
+async fn end(store: &Store, thread: ThreadId, reply: MessageId) {
+    let reply = store.message(thread, reply).await.unwrap().unwrap();
+    let ended = store.end_reply(&reply, ReplyOutcome::Done, None, 0).await;
+    assert!(ended.unwrap().is_some());
+}
+
+/// Somebody else of the same workspace.
+async fn member(store: &Store, of: &Person, name: &str, role: Role) -> Access {
+    let mut changes = store.begin().await.unwrap();
+    let user = changes.create_user(&new_user(name)).await.unwrap();
+    changes.add_member(of.workspace, user, role).await.unwrap();
+    changes.commit().await.unwrap();
+    let access = store.access_of_user(user, of.workspace).await;
+    access.unwrap().unwrap()
+}
+
+async fn service(store: &Store, of: &Person) -> Access {
+    let token = Token::random("gbk_").unwrap();
+    let mut changes = store.begin().await.unwrap();
+    let new = NewApiKey {
+        workspace_id: of.workspace,
+        user_id: None,
+        name: "a service".into(),
+        token: token.hash(),
+        scopes: KeyScope::ALL.to_vec(),
+    };
+    changes.create_api_key(&new).await.unwrap();
+    changes.commit().await.unwrap();
+    store.access_of_key(&token.hash()).await.unwrap().unwrap()
+}
+
+fn said(text: &str) -> ThreadEventBody {
+    ThreadEventBody::Text {
+        reply: MessageId::new(),
+        text: text.into(),
+    }
+}
+
+async fn events_are_numbered_without_gaps_however_many_tell(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let thread = thread(store, &ada.access, false).await;
+    let telling = (0..40).map(|n| {
+        let bodies = vec![said(&format!("{n}")); 1 + n % 3];
+        async move { store.tell(thread, &bodies).await.unwrap() }
+    });
+    // Whoever reads meanwhile, from where they have read to, misses none.
+    let reading = async {
+        let mut seen = Vec::new();
+        while seen.len() < 79 {
+            let after = seen.last().copied().unwrap_or(0);
+            let events = store.thread_events(thread, after, 7).await.unwrap();
+            seen.extend(events.iter().map(|event| event.seq));
+        }
+        seen
+    };
+    let (last, seen) = tokio::join!(join_all(telling), reading);
+    assert_eq!(last.into_iter().max(), Some(79));
+    assert_eq!(seen, (1..=79).collect::<Vec<_>>());
+    let found = store.thread(thread).await.unwrap().unwrap();
+    assert_eq!(found.last_seq, 79);
+}
+
+async fn a_private_thread_is_its_owners_and_a_shared_one_everybodys(database: Database) {
+    let store = &database.store;
+    let (ada, eve) = (person(store, "ada").await, person(store, "eve").await);
+    let admin = member(store, &ada, "admin", Role::Admin).await;
+    let viewer = member(store, &ada, "viewer", Role::Viewer).await;
+    let private = thread(store, &ada.access, false).await;
+    let shared = thread(store, &ada.access, true).await;
+    for (who, reads_private, reads_shared, writes_shared) in [
+        (&ada.access, true, true, true),
+        (&admin, false, true, true),
+        (&viewer, false, true, false),
+        (&eve.access, false, false, false),
+    ] {
+        let one = store.thread_of(who, private).await.unwrap();
+        assert_eq!(one.is_some(), reads_private, "{}", who.name());
+        let other = store.thread_of(who, shared).await.unwrap();
+        assert_eq!(other.is_some(), reads_shared, "{}", who.name());
+        let writes = other.as_ref().is_some_and(|thread| thread.may_write(who));
+        assert_eq!(writes, writes_shared, "{}", who.name());
+        let changes = other.is_some_and(|thread| thread.may_change(who));
+        assert_eq!(changes, who.user() == ada.access.user(), "{}", who.name());
+        let listed = store.threads_of(who, None, "", 9).await.unwrap();
+        let expected = usize::from(reads_private) + usize::from(reads_shared);
+        assert_eq!(listed.len(), expected, "{}", who.name());
+    }
+}
+
+async fn what_a_service_began_is_its_own_and_seen_by_whoever_manages(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let editor = member(store, &ada, "editor", Role::Editor).await;
+    let (one, other) = (service(store, &ada).await, service(store, &ada).await);
+    let private = thread(store, &one, false).await;
+    for (who, reads, writes) in [
+        (&one, true, true),
+        (&other, false, false),
+        (&ada.access, true, false),
+        (&editor, false, false),
+    ] {
+        let found = store.thread_of(who, private).await.unwrap();
+        assert_eq!(found.is_some(), reads, "{}", who.name());
+        let may_write = found.as_ref().is_some_and(|thread| thread.may_write(who));
+        assert_eq!(may_write, writes, "{}", who.name());
+        // Whoever manages looks after it.
+        assert_eq!(found.is_some_and(|thread| thread.may_change(who)), reads);
+    }
+}
+
+async fn threads_come_in_pages_the_last_active_first(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let mut ids = Vec::new();
+    for n in 0..5 {
+        let new = NewThread {
+            id: ThreadId::new(),
+            title: Some(format!("Talk {n} about 100% of_it!")),
+            is_shared: false,
+        };
+        let mut changes = store.begin().await.unwrap();
+        changes.create_thread(&ada.access, &new).await.unwrap();
+        changes.commit().await.unwrap();
+        ids.push(new.id);
+    }
+    // Times of the same millisecond are told apart by the ids.
+    let mut seen = Vec::new();
+    let mut place = None;
+    loop {
+        let page = store.threads_of(&ada.access, place, "", 2).await.unwrap();
+        let Some(last) = page.last() else { break };
+        place = Some(last.place());
+        seen.extend(page.iter().map(|thread| thread.id));
+    }
+    ids.reverse();
+    assert_eq!(seen, ids);
+    for (part, found) in [
+        ("TALK 3", 1),
+        ("100%", 5),
+        ("of_it!", 5),
+        ("ofxit", 0),
+        ("%%", 0),
+    ] {
+        let listed = store.threads_of(&ada.access, None, part, 9).await.unwrap();
+        assert_eq!(listed.len(), found, "{part}");
+    }
+}
+
+async fn one_reply_runs_at_a_time_and_a_request_is_sent_once(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let thread = thread(store, &ada.access, false).await;
+    let named = |key: &str, text: &str| NewMessage {
+        idempotency_key: Some(key.into()),
+        ..message(text, &[])
+    };
+    let first = place(store, &ada.access, thread, &named("a", "1")).await;
+    let PlacedMessage::New { message, reply, .. } = first else {
+        panic!("it was not sent: {first:?}");
+    };
+    let again = async |key: &str, text: &str| {
+        let named = named(key, text);
+        place(store, &ada.access, thread, &named).await
+    };
+    assert_eq!(
+        again("a", "1").await,
+        PlacedMessage::Repeated { message, reply }
+    );
+    assert_eq!(again("a", "2").await, PlacedMessage::KeyIsTaken);
+    assert_eq!(again("b", "2").await, PlacedMessage::Busy(reply));
+    end(store, thread, reply).await;
+    assert_eq!(
+        again("a", "1").await,
+        PlacedMessage::Repeated { message, reply }
+    );
+
+    // Of many at once one is sent.
+    let one = named("c", "x");
+    let all = (0..12).map(|_| place(store, &ada.access, thread, &one));
+    let placed = join_all(all).await;
+    let new = placed
+        .iter()
+        .filter(|placed| matches!(placed, PlacedMessage::New { .. }));
+    assert_eq!(new.count(), 1, "{placed:?}");
+}
+
+async fn the_first_message_names_a_thread_that_nobody_has_named(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let id = thread(store, &ada.access, false).await;
+    let (_, reply) = send(store, &ada.access, id, "What is in it?\nmore", &[]).await;
+    let found = store.thread(id).await.unwrap().unwrap();
+    assert_eq!(found.title, "What is in it?");
+    assert_eq!(found.running_reply, Some(reply));
+    end(store, id, reply).await;
+    send(store, &ada.access, id, "And then?", &[]).await;
+    let mut found = store.thread(id).await.unwrap().unwrap();
+    assert_eq!(found.title, "What is in it?");
+    let events = store.thread_events(id, 0, 99).await.unwrap();
+    let named = |body: &ThreadEventBody| matches!(body, ThreadEventBody::ThreadChanged { .. });
+    assert_eq!(events.iter().filter(|event| named(&event.body)).count(), 1);
+
+    found.title = "Renamed".into();
+    found.is_shared = true;
+    let mut changes = store.begin().await.unwrap();
+    changes.update_thread(&found).await.unwrap();
+    changes.commit().await.unwrap();
+    let mut changes = store.begin().await.unwrap();
+    let late = changes.update_thread(&found).await.unwrap_err();
+    assert!(matches!(late, StoreError::Conflict { .. }), "{late}");
+}
+
+async fn the_newest_message_is_answered_again(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let id = thread(store, &ada.access, false).await;
+    let (first, reply) = send(store, &ada.access, id, "1", &[]).await;
+    let retry = async |message| {
+        let mut changes = store.begin().await.unwrap();
+        let held = changes.hold_thread(id).await.unwrap().unwrap();
+        let placed = changes.place_retry(&ada.access, &held, message).await;
+        changes.commit().await.unwrap();
+        placed.unwrap()
+    };
+    assert_eq!(retry(first).await, PlacedMessage::Busy(reply));
+    end(store, id, reply).await;
+    let PlacedMessage::New { reply, .. } = retry(first).await else {
+        panic!("it was not tried again");
+    };
+    end(store, id, reply).await;
+    let (second, reply) = send(store, &ada.access, id, "2", &[]).await;
+    end(store, id, reply).await;
+    assert_eq!(retry(first).await, PlacedMessage::NotNewest);
+    assert!(matches!(retry(second).await, PlacedMessage::New { .. }));
+    let messages = store.messages(id, 99).await.unwrap();
+    assert_eq!(messages.len(), 6);
+    assert_eq!(messages[0].author, "ada");
+}
+
+async fn a_reply_ends_once_and_one_that_nobody_drives_is_found(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let id = thread(store, &ada.access, false).await;
+    let (_, reply) = send(store, &ada.access, id, "1", &[]).await;
+    assert!(store.undriven_replies().await.unwrap().is_empty());
+    store.mark_reply_driven(reply, -1).await.unwrap();
+    assert_eq!(store.undriven_replies().await.unwrap()[0].id, reply);
+    assert!(store.is_to_go_on(reply).await.unwrap());
+    assert_eq!(store.ask_to_stop(id).await.unwrap(), Some(reply));
+    assert!(!store.is_to_go_on(reply).await.unwrap());
+    end(store, id, reply).await;
+    let ended = store.message(id, reply).await.unwrap().unwrap();
+    assert_eq!(ended.state, MessageState::Done);
+    let again = store.end_reply(&ended, ReplyOutcome::Failed, None, 0).await;
+    assert!(again.unwrap().is_none());
+    assert!(store.undriven_replies().await.unwrap().is_empty());
+    assert_eq!(store.ask_to_stop(id).await.unwrap(), None);
+    let last = store.thread_events(id, 0, 99).await.unwrap().pop().unwrap();
+    assert!(matches!(
+        last.body,
+        ThreadEventBody::ReplyEnded {
+            outcome: ReplyOutcome::Done,
+            ..
+        }
+    ));
+}
+
+async fn upload(store: &Store, access: &Access, name: &str) -> AttachmentId {
+    let new = NewAttachment {
+        id: AttachmentId::new(),
+        name: UploadedName::of(name),
+        bytes: 10,
+        sha256: "0".into(),
+        media_type: "text/plain".into(),
+    };
+    store.create_attachment(access, &new).await.unwrap();
+    new.id
+}
+
+async fn files_get_names_of_their_own_in_a_thread(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let (one, other) = (
+        thread(store, &ada.access, false).await,
+        thread(store, &ada.access, false).await,
+    );
+    let mut files = Vec::new();
+    for _ in 0..4 {
+        files.push(upload(store, &ada.access, "report.xlsx").await);
+    }
+    let (_, reply) = send(store, &ada.access, one, "", &files[..2]).await;
+    end(store, one, reply).await;
+    send(store, &ada.access, one, "x", &files[2..3]).await;
+    send(store, &ada.access, other, "x", &files[3..]).await;
+    let names = async |thread| {
+        let files = store.attachments_of_thread(thread).await.unwrap();
+        let mut names: Vec<_> = files.into_iter().map(|file| file.name).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(
+        names(one).await,
+        ["report (2).xlsx", "report (3).xlsx", "report.xlsx"]
+    );
+    assert_eq!(names(other).await, ["report.xlsx"]);
+    let events = store.thread_events(one, 0, 1).await.unwrap();
+    let ThreadEventBody::MessageSent { attachments, .. } = &events[0].body else {
+        panic!("{events:?}");
+    };
+    assert_eq!(attachments[0].uploaded_as, None);
+    assert_eq!(attachments[1].uploaded_as.as_deref(), Some("report.xlsx"));
+    let found = store.thread(one).await.unwrap().unwrap();
+    assert_eq!(found.title, "report.xlsx");
+}
+
+async fn only_ones_own_unsent_files_can_be_sent(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let bob = member(store, &ada, "bob", Role::Editor).await;
+    let shared = thread(store, &ada.access, true).await;
+    let (of_ada, of_bob) = (
+        upload(store, &ada.access, "a").await,
+        upload(store, &bob, "b").await,
+    );
+    let refused = place(store, &ada.access, shared, &message("x", &[of_ada, of_bob])).await;
+    assert_eq!(refused, PlacedMessage::NoAttachment(of_bob));
+    // Nothing of that has happened.
+    assert!(store.messages(shared, 9).await.unwrap().is_empty());
+    assert!(store.attachment_of(&bob, of_ada).await.unwrap().is_none());
+    assert_eq!(store.unsent(&ada.access).await.unwrap(), (1, 10));
+    let (_, reply) = send(store, &ada.access, shared, "x", &[of_ada]).await;
+    end(store, shared, reply).await;
+    assert!(store.attachment_of(&bob, of_ada).await.unwrap().is_some());
+    let twice = place(store, &ada.access, shared, &message("x", &[of_ada])).await;
+    assert_eq!(twice, PlacedMessage::NoAttachment(of_ada));
+    assert!(!store.delete_unsent(of_ada).await.unwrap());
+    let later = Utc::now() + TimeDelta::hours(1);
+    let waiting = store.unsent_before(later, 9).await.unwrap();
+    assert_eq!(
+        waiting.iter().map(|file| file.id).collect::<Vec<_>>(),
+        [of_bob]
+    );
+    assert!(store.delete_unsent(of_bob).await.unwrap());
+}
+
+/// Makes a sandbox of a thread with an execution in it.
+async fn sandbox(store: &Store, ada: &Person, thread: ThreadId) -> (SandboxId, ExecutionId) {
+    let mut new = new_lease(store.profiles().await.unwrap()[0].id);
+    new.thread_id = Some(thread);
+    let execution = NewExecution {
+        id: ExecutionId::new(),
+        lease_id: new.id,
+        workspace_id: ada.workspace,
+        idempotency_key: None,
+        request_hash: String::new(),
+    };
+    let mut changes = store.begin().await.unwrap();
+    changes.hold_workspace(ada.workspace).await.unwrap();
+    let quotas = Quotas::default();
+    let placed = changes.create_lease(&ada.access, &quotas, &new);
+    placed.await.unwrap().unwrap();
+    changes.place_execution(&execution).await.unwrap();
+    changes.commit().await.unwrap();
+    (new.id, execution.id)
+}
+
+async fn save(store: &Store, ada: &Person, from: (SandboxId, ExecutionId)) -> (ArtifactId, i64) {
+    let new = NewArtifact {
+        id: ArtifactId::new(),
+        workspace_id: ada.workspace,
+        lease_id: from.0,
+        execution_id: from.1,
+        name: "out/a%20b.csv".into(),
+        bytes: 7,
+        sha256: "0".into(),
+        media_type: "text/csv".into(),
+    };
+    let mut changes = store.begin().await.unwrap();
+    let version = changes.create_artifact(&new).await.unwrap();
+    changes.commit().await.unwrap();
+    (new.id, version)
+}
+
+async fn versions_go_on_when_a_sandbox_is_replaced_and_old_ones_come_back(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    profile(store).await;
+    let bob = member(store, &ada, "bob", Role::Viewer).await;
+    let id = thread(store, &ada.access, true).await;
+    let first = sandbox(store, &ada, id).await;
+    let (one, version) = save(store, &ada, first).await;
+    assert_eq!(version, 1);
+    store
+        .end_lease(first.0, EndedWhy::Asked, "x")
+        .await
+        .unwrap();
+    let second = sandbox(store, &ada, id).await;
+    assert_eq!(
+        store.lease_of_thread(id).await.unwrap().unwrap().id,
+        second.0
+    );
+    let (two, version) = save(store, &ada, second).await;
+    assert_eq!(version, 2);
+    // Whoever reads the thread reads its artifacts, and not the sandbox itself.
+    assert!(store.lease_of(&bob, second.0).await.unwrap().is_none());
+    let old = store.artifact_of(&bob, one).await.unwrap().unwrap();
+    assert!(!old.is_newest);
+    let mut changes = store.begin().await.unwrap();
+    changes.hold_thread(id).await.unwrap();
+    let (three, four) = (ArtifactId::new(), ArtifactId::new());
+    assert_eq!(changes.restore_artifact(three, &old).await.unwrap(), 3);
+    changes.commit().await.unwrap();
+    let newest = store.newest_of_thread(id).await.unwrap();
+    assert_eq!(newest.len(), 1);
+    assert_eq!((newest[0].id, newest[0].bytes_of), (three, Some(one)));
+    let mut changes = store.begin().await.unwrap();
+    let again = changes.restore_artifact(four, &newest[0]).await;
+    assert_eq!(again.unwrap(), 4);
+    changes.commit().await.unwrap();
+    let versions = store.versions_of(&newest[0], None, 9).await.unwrap();
+    let seen: Vec<_> = versions.iter().map(|found| found.bytes_id()).collect();
+    assert_eq!(seen, [one, one, two, one]);
+    let filter = ArtifactFilter {
+        thread: Some(id),
+        is_newest: true,
+        ..ArtifactFilter::default()
+    };
+    let listed = store.artifacts_of(&bob, filter, None, 9).await.unwrap();
+    assert_eq!(listed.iter().map(|a| a.id).collect::<Vec<_>>(), [four]);
+    assert_eq!(listed[0].thread_title.as_deref(), Some("New thread"));
+    // What was restored is charged like any other version.
+    let meters = store.meters(ada.workspace).await.unwrap();
+    assert_eq!(meters.artifact_bytes_today, 4 * 7);
+    // A name that code has taken is not given to a file that is sent.
+    let file = upload(store, &ada.access, "b.csv").await;
+    send(store, &ada.access, id, "x", &[file]).await;
+    let sent = store.attachment(file).await.unwrap().unwrap();
+    assert_eq!(sent.name, "b.csv");
+}
+
+async fn a_deleted_thread_is_gone_with_all_that_is_in_it(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    profile(store).await;
+    let id = thread(store, &ada.access, false).await;
+    let from = sandbox(store, &ada, id).await;
+    let (artifact, _) = save(store, &ada, from).await;
+    let file = upload(store, &ada.access, "a").await;
+    send(store, &ada.access, id, "x", &[file]).await;
+    let there = async || {
+        [
+            store.thread_of(&ada.access, id).await.unwrap().is_some(),
+            store.workspace_of_thread(id).await.unwrap().is_some(),
+            store
+                .artifact_of(&ada.access, artifact)
+                .await
+                .unwrap()
+                .is_some(),
+            store
+                .attachment_of(&ada.access, file)
+                .await
+                .unwrap()
+                .is_some(),
+            store.lease_of(&ada.access, from.0).await.unwrap().is_some(),
+            !store
+                .leases_of(&ada.access, None, 9)
+                .await
+                .unwrap()
+                .is_empty(),
+            !store
+                .threads_of(&ada.access, None, "", 9)
+                .await
+                .unwrap()
+                .is_empty(),
+            !store
+                .artifacts_of(&ada.access, ArtifactFilter::default(), None, 9)
+                .await
+                .unwrap()
+                .is_empty(),
+        ]
+    };
+    assert_eq!(there().await, [true; 8]);
+    let mut changes = store.begin().await.unwrap();
+    assert!(changes.delete_thread(id).await.unwrap());
+    assert!(!changes.delete_thread(id).await.unwrap());
+    changes.commit().await.unwrap();
+    assert_eq!(there().await, [false; 8]);
+}
+
+async fn sandboxes_for_previews_count_for_nothing(database: Database) {
+    let store = &database.store;
+    let (ada, profile) = (person(store, "ada").await, profile(store).await);
+    let new = new_lease(profile);
+    let mut changes = store.begin().await.unwrap();
+    changes
+        .create_preview_lease(ada.workspace, &new)
+        .await
+        .unwrap();
+    changes.commit().await.unwrap();
+    let meters = store.meters(ada.workspace).await.unwrap();
+    assert_eq!((meters.concurrent, meters.started_last_hour), (0, 0));
+    // Not even those who manage the workspace see it; the worker does.
+    assert!(store.lease_of(&ada.access, new.id).await.unwrap().is_none());
+    assert!(
+        store
+            .leases_of(&ada.access, None, 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert!(store.live_leases_with_names().await.unwrap().is_empty());
+    let live = store.live_leases().await.unwrap();
+    assert_eq!(live[0].purpose, LeasePurpose::Preview);
+    let staged = Staged {
+        source: "x".into(),
+        name: "x".into(),
+        bytes: 3,
+    };
+    store.keep_staged(new.id, &staged).await.unwrap();
+    store.keep_staged(new.id, &staged).await.unwrap();
+    assert_eq!(store.staged(new.id).await.unwrap(), [staged]);
+}
+
+async fn a_name_is_there_once_in_a_knowledge_base(database: Database) {
+    let store = &database.store;
+    let (ada, bob) = (person(store, "ada").await, person(store, "bob").await);
+    let add = |access: &Access| {
+        let access = access.clone();
+        let new = NewKnowledgeFile {
+            id: KnowledgeFileId::new(),
+            name: UploadedName::of("prices.csv"),
+            bytes: 1,
+            sha256: "0".into(),
+            media_type: "text/csv".into(),
+        };
+        async move {
+            let mut changes = store.begin().await.unwrap();
+            changes.create_knowledge_file(&access, &new).await?;
+            changes.commit().await.map(|()| new.id)
+        }
+    };
+    let id = add(&ada.access).await.unwrap();
+    let taken = add(&ada.access).await.unwrap_err();
+    assert!(matches!(taken, StoreError::Taken { .. }), "{taken}");
+    add(&bob.access).await.unwrap();
+    let found = store.knowledge_file_named(&ada.access, "prices.csv").await;
+    let found = found.unwrap().unwrap();
+    assert_eq!((found.id, found.added_by.as_str()), (id, "ada"));
+    assert!(
+        store
+            .knowledge_file_of(&bob.access, id)
+            .await
+            .unwrap()
+            .is_none()
+    );
+    let mut changes = store.begin().await.unwrap();
+    assert!(
+        !changes
+            .delete_knowledge_file(&bob.access, id)
+            .await
+            .unwrap()
+    );
+    assert!(
+        changes
+            .delete_knowledge_file(&ada.access, id)
+            .await
+            .unwrap()
+    );
+    changes.commit().await.unwrap();
+    let listed = store.knowledge_of(&ada.access, None, 9).await.unwrap();
+    assert!(listed.is_empty());
+}
+
+async fn access_is_looked_at_anew(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let bob = member(store, &ada, "bob", Role::Editor).await;
+    let key = service(store, &ada).await;
+    for access in [&bob, &key] {
+        let now = store.present_access(access).await.unwrap().unwrap();
+        assert_eq!(now.role(), Role::Editor);
+    }
+    let mut changes = store.begin().await.unwrap();
+    changes
+        .remove_member(ada.workspace, bob.user().unwrap())
+        .await
+        .unwrap();
+    changes
+        .revoke_api_key(ada.workspace, key.api_key().unwrap())
+        .await
+        .unwrap();
+    changes.commit().await.unwrap();
+    for access in [&bob, &key] {
+        assert!(store.present_access(access).await.unwrap().is_none());
+    }
+}
