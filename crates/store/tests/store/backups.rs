@@ -4,7 +4,7 @@ use glovebox_protocol::ids::{ArtifactId, OrganizationId};
 use glovebox_store::{ArtifactFilter, BackedUpFile, KeyScope, Permission, Store, StoreError};
 
 use crate::furnished::{
-    Files, Furnished, PLANTED, back_up, furnish, record, restore, rows, tables,
+    Files, Furnished, PLANTED, back_up, furnish, record, restore, rows, sha256, tables,
 };
 use crate::support::{Database, on_both, person};
 
@@ -25,6 +25,9 @@ const NOT_KEPT: [&str; 5] = [
     "previews",
     "preview_parts",
 ];
+
+/// The version of the tables that this program wants.
+const VERSION: usize = 2;
 
 /// Rows of tables that nothing here makes.
 async fn add_rows(database: &Database) {
@@ -66,7 +69,7 @@ async fn everything_comes_back_in_either_database_and_goes_on(database: Database
         assert_eq!((restored.rows, restored.objects), (made.rows, 5));
         assert_eq!(restored.replaced, 0);
         let mut after = rows(&target).await;
-        assert_eq!(after["schema_versions"].len(), 1);
+        assert_eq!(after["schema_versions"].len(), VERSION);
         for passing in &NOT_KEPT[1..] {
             assert!(after[*passing].is_empty(), "{passing}");
         }
@@ -252,4 +255,52 @@ async fn tables_of_another_version_are_not_backed_up() {
         ),
         "{refused}"
     );
+}
+
+/// A backup as the first version made it: without what came later, of which it has no rows.
+fn as_of_version_1(file: &[u8]) -> Vec<u8> {
+    const LATER: [&str; 7] = [
+        "models",
+        "threads",
+        "messages",
+        "thread_events",
+        "attachments",
+        "knowledge_files",
+        "staged_files",
+    ];
+    let text = std::str::from_utf8(file).unwrap();
+    let (text, end) = text.trim_end().rsplit_once('\n').unwrap();
+    let text: String = text
+        .lines()
+        .filter(|line| {
+            let is_of = |table| line.starts_with(&format!("{{\"table\":{{\"name\":\"{table}\""));
+            !LATER.into_iter().any(is_of)
+        })
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let text = text
+        .replacen("\"tables\":2", "\"tables\":1", 1)
+        .replacen(",\"thread_id\",\"purpose\"]", "]", 1)
+        .replacen(",\"thread_id\",\"bytes_of\"]", "]", 1);
+    let (head, _) = end.split_once("\"sha256\":").unwrap();
+    let hash = sha256(text.as_bytes());
+    format!("{text}{head}\"sha256\":\"{hash}\"}}}}\n").into_bytes()
+}
+
+#[tokio::test]
+async fn a_backup_of_an_older_version_is_brought_to_this_one() {
+    let (source, files) = (Database::sqlite().await, Files::new());
+    let ada = person(&source.store, "ada").await;
+    let (file, made) = back_up(&source.store, &files).await;
+    for target in [
+        Database::bare_sqlite().await,
+        Database::bare_postgres().await,
+    ] {
+        let old = as_of_version_1(&file);
+        let restored = restore(&target.store, &files, &old).await.unwrap();
+        assert_eq!(restored.rows, made.rows);
+        target.store.check_version().await.unwrap();
+        let access = target.store.access_of_user(ada.user, ada.workspace).await;
+        assert!(access.unwrap().is_some());
+    }
 }
