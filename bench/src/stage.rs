@@ -64,6 +64,7 @@ impl Stage {
             python: None,
             search: std::env::split_paths(search).collect(),
             lock: LOCK.into(),
+            office: true,
         };
         let trees = setup
             .ensure(&mut Silent)

@@ -67,6 +67,7 @@ impl Installation {
             python: None,
             search: std::env::split_paths(&environment.path).collect(),
             lock: tree::LOCK.into(),
+            office: true,
         };
         let mut told = Told {
             progress,

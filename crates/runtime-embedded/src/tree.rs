@@ -20,6 +20,7 @@ mod interpreter;
 mod layer;
 mod libraries;
 mod manifest;
+mod office;
 mod prefix;
 mod progress;
 mod python;
@@ -35,6 +36,7 @@ use std::path::PathBuf;
 
 pub use error::SetupError;
 pub use layer::Programs;
+pub use office::{Office, office_of_this_machine};
 pub use progress::{Progress, Silent, Step};
 
 use store::Store;
@@ -46,8 +48,6 @@ pub const LOCK: &str = include_str!("../../../sandbox/toolbox/requirements.lock"
 const TREES: &str = "trees";
 /// The folder of runtime layers below the data folder.
 const LAYERS: &str = "layers";
-/// The record of an office tree, once one has been set up; without it there is none.
-const OFFICE_RECORD: &str = "office.json";
 
 /// What to set up, and where.
 #[derive(Debug, Clone)]
@@ -62,6 +62,8 @@ pub struct Setup {
     pub search: Vec<PathBuf>,
     /// The packages, as pip reads them; [`LOCK`] in earnest.
     pub lock: String,
+    /// Whether sandboxes get LibreOffice and poppler, where this machine has them.
+    pub office: bool,
 }
 
 /// What boxes stand on.
@@ -69,6 +71,8 @@ pub struct Setup {
 pub struct Trees {
     /// Layers relative to the data folder, topmost first.
     pub layers: Vec<String>,
+    /// Whether they hold what makes pages of documents; nothing where nobody asked for that.
+    pub office: Option<Office>,
 }
 
 impl Setup {
@@ -89,7 +93,16 @@ impl Setup {
             search: &self.search,
         };
         let root = ingredients.ensure(&store, progress)?;
-        let office = ensure_office(&store, progress)?;
+        let (tree, office) = if self.office {
+            let ingredients = office::Ingredients {
+                search: &self.search,
+                root: &root.tree,
+            };
+            let (tree, office) = ingredients.ensure(&store, progress)?;
+            (tree, Some(office))
+        } else {
+            (None, None)
+        };
         let layer = layer::ensure(
             &self.programs,
             &root,
@@ -97,9 +110,9 @@ impl Setup {
             progress,
         )?;
         let mut layers = vec![format!("{LAYERS}/{layer}")];
-        layers.extend(office.map(|name| format!("{TREES}/{name}")));
+        layers.extend(tree.map(|name| format!("{TREES}/{name}")));
         layers.push(format!("{TREES}/{}", root.tree));
-        Ok(Trees { layers })
+        Ok(Trees { layers, office })
     }
 }
 
@@ -113,19 +126,4 @@ impl Trees {
             .iter()
             .try_for_each(|layer| seal::Beside::of(&data.join(layer)).verify())
     }
-}
-
-/// Verifies the office tree, where one has been set up.
-fn ensure_office(store: &Store, progress: &mut dyn Progress) -> Result<Option<String>, SetupError> {
-    let Some(name) = store.recall::<String>(OFFICE_RECORD) else {
-        return Ok(None);
-    };
-    let place = store.tree(&name);
-    if !place.looks_untouched()? {
-        progress.begins(Step::Verify);
-        place.verify()?;
-        let _lock = store.lock(progress)?;
-        place.seal()?;
-    }
-    Ok(Some(name))
 }

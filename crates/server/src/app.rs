@@ -13,6 +13,7 @@ pub mod knowledge;
 pub mod messages;
 pub mod model_test;
 pub mod models;
+pub mod previews;
 mod profile_settings;
 pub mod profiles;
 pub mod running;
@@ -29,6 +30,7 @@ use glovebox_client::{AgentClient, GatewayClient, Identity};
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 use glovebox_protocol::sign::SigningKey;
 use glovebox_store::{MasterKey, Objects, Store};
+use tokio::sync::Notify;
 
 use crate::auth::Passwords;
 use crate::chat::live::Live;
@@ -55,6 +57,8 @@ struct Inner {
     passwords: Passwords,
     running: Running,
     live: Live,
+    /// Told when a preview was asked for, so that nobody waits for the next look into the queue.
+    preview_wanted: Notify,
     metrics: Metrics,
     models: ModelClient,
 }
@@ -93,6 +97,7 @@ impl App {
                 passwords: Passwords::new(),
                 running: Running::default(),
                 live: Live::default(),
+                preview_wanted: Notify::new(),
                 metrics: Metrics::default(),
                 models: ModelClient::default(),
             }),
@@ -149,6 +154,10 @@ impl App {
 
     pub(crate) fn live(&self) -> &Live {
         &self.inner.live
+    }
+
+    pub(crate) fn preview_wanted(&self) -> &Notify {
+        &self.inner.preview_wanted
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -19,6 +19,8 @@ mod members;
 mod messages;
 mod metrics;
 mod models;
+mod preview_views;
+mod previews;
 mod profiles;
 mod requests;
 mod sandboxes;
@@ -134,6 +136,16 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(knowledge::list, knowledge::add))
         .routes(routes!(knowledge::delete))
         .routes(routes!(knowledge::content))
+        .routes(routes!(previews::of_artifact))
+        .routes(routes!(previews::of_attachment))
+        .routes(routes!(previews::of_knowledge_file))
+        .routes(routes!(previews::page))
+        .routes(routes!(previews::thumbnail))
+        .routes(routes!(previews::sheet))
+        .routes(routes!(previews::image))
+        .routes(routes!(previews::text))
+        .routes(routes!(previews::markdown))
+        .routes(routes!(previews::html))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
 }

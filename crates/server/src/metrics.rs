@@ -49,6 +49,7 @@ pub(crate) struct Metrics {
     sandboxes: Family<Word, Counter>,
     denials: Family<Word, Counter>,
     executions: Family<Word, Counter>,
+    previews: Family<Word, Counter>,
     sweeps: Family<Word, Counter>,
     sweep_seconds: Histogram,
     looked: Looked,
@@ -76,6 +77,7 @@ impl Default for Metrics {
             sandboxes: counters("outcome", &["ready", "failed"]),
             denials: counters("denial", &gate::DENIALS),
             executions: counters("outcome", &outcomes::ALL),
+            previews: counters("outcome", &["ready", "failed"]),
             sweeps: counters("outcome", &["done", "failed"]),
             sweep_seconds: Histogram::new(SWEEP_SECONDS),
             looked: Looked::default(),
@@ -114,6 +116,11 @@ impl Metrics {
             self.executions.clone(),
         );
         all.register(
+            "previews",
+            "Previews that were made, or given up for a reason that is told",
+            self.previews.clone(),
+        );
+        all.register(
             "worker_sweeps",
             "How often the worker looked through sandboxes and leases",
             self.sweeps.clone(),
@@ -148,6 +155,12 @@ impl Metrics {
     pub(crate) fn sandbox_started(&self, is_ready: bool) {
         let outcome = if is_ready { "ready" } else { "failed" };
         self.sandboxes.get_or_create(&[("outcome", outcome)]).inc();
+    }
+
+    /// A preview was made, or given up.
+    pub(crate) fn preview_made(&self, is_ready: bool) {
+        let outcome = if is_ready { "ready" } else { "failed" };
+        self.previews.get_or_create(&[("outcome", outcome)]).inc();
     }
 
     /// The gate refused something.

@@ -3,6 +3,7 @@
 //! Work comes in queues, in the database that all processes share: each task is done by whichever
 //! of them takes it first, so there may be any number of them, and one that is killed is replaced.
 
+mod preview;
 mod ready;
 mod sweep;
 mod threads;
@@ -11,6 +12,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use chrono::{TimeDelta, Utc};
+use futures_util::future::join_all;
 use glovebox_store::{StoreError, Task};
 use serde_json::json;
 use tokio::time::MissedTickBehavior;
@@ -22,10 +24,13 @@ use crate::failure::chain;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// For how long a task is one worker's: after that it counts as killed, and the next one takes it.
-const TAKEN: Duration = Duration::from_secs(15);
+pub(crate) const TAKEN: Duration = Duration::from_secs(15);
 
 /// After how long everything is looked through again.
 const SWEEP_EVERY: TimeDelta = TimeDelta::seconds(5);
+
+/// How many previews one process makes at once.
+const PREVIEWS_AT_ONCE: usize = 2;
 
 /// The one task of the queue `sandbox`.
 const SWEEP: &str = "sweep";
@@ -41,6 +46,8 @@ pub(crate) const DRIVEN_SECONDS: i64 = 30;
 pub enum Queue {
     /// Sandboxes and leases brought together, and what nobody drives any more ended.
     Sandbox,
+    /// Previews of files, each made in a throwaway sandbox.
+    Preview,
 }
 
 /// A word that names no queue.
@@ -50,13 +57,14 @@ pub struct UnknownQueue(String);
 
 impl Queue {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Sandbox];
+    pub const ALL: [Self; 2] = [Self::Sandbox, Self::Preview];
 
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sandbox => "sandbox",
+            Self::Preview => "preview",
         }
     }
 }
@@ -71,18 +79,40 @@ impl FromStr for Queue {
     }
 }
 
-/// Works on queues. Never returns; may be dropped at any moment.
+/// Works on queues, each for itself: previews take long, and sandboxes are looked after meanwhile.
+/// Never returns; may be dropped at any moment.
 pub(crate) async fn run(app: App, queues: Vec<Queue>) {
+    let hands = queues.iter().flat_map(|queue| {
+        let app = &app;
+        let hands = match queue {
+            Queue::Sandbox => 1,
+            Queue::Preview => PREVIEWS_AT_ONCE,
+        };
+        (0..hands).map(move |_| work_on(app, *queue))
+    });
+    join_all(hands).await;
+}
+
+async fn work_on(app: &App, queue: Queue) {
     let mut ticks = ticks(LOOK_EVERY);
     loop {
-        ticks.tick().await;
-        for queue in &queues {
-            if let Err(error) = look_at(&app, *queue).await {
-                tracing::warn!(
-                    queue = queue.name(),
-                    error = chain(&error),
-                    "working on a queue"
-                );
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = app.preview_wanted().notified(), if queue == Queue::Preview => {}
+        }
+        // Until nothing is due any more.
+        loop {
+            match look_at(app, queue).await {
+                Ok(true) if queue == Queue::Preview => {}
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(
+                        queue = queue.name(),
+                        error = chain(&error),
+                        "working on a queue"
+                    );
+                    break;
+                }
             }
         }
     }
@@ -109,17 +139,21 @@ fn ticks(every: Duration) -> tokio::time::Interval {
     ticks
 }
 
-/// Does the task of a queue that is due, if there is one.
-async fn look_at(app: &App, queue: Queue) -> Result<(), StoreError> {
+/// Does the task of a queue that is due, if there is one. Says whether there was.
+async fn look_at(app: &App, queue: Queue) -> Result<bool, StoreError> {
     let taken = i64::try_from(TAKEN.as_millis()).unwrap_or(i64::MAX);
     let Some(task) = app.store().take_task(queue.name(), taken).await? else {
-        return match queue {
-            Queue::Sandbox => ensure_sweep(app).await,
-        };
+        match queue {
+            Queue::Sandbox => ensure_sweep(app).await?,
+            Queue::Preview => {}
+        }
+        return Ok(false);
     };
     match queue {
-        Queue::Sandbox => do_sweep(app, &task).await,
+        Queue::Sandbox => do_sweep(app, &task).await?,
+        Queue::Preview => preview::make(app, &task).await?,
     }
+    Ok(true)
 }
 
 /// Sees to it that there is the task to look everything through: it is put off, never finished.
@@ -163,7 +197,7 @@ mod tests {
         let unknown = "parsnips".parse::<Queue>().unwrap_err();
         assert_eq!(
             unknown.to_string(),
-            "`parsnips` is no queue; there is: sandbox"
+            "`parsnips` is no queue; there is: sandbox, preview"
         );
     }
 }

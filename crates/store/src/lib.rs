@@ -22,6 +22,7 @@ mod message;
 mod migrate;
 mod model;
 mod objects;
+mod preview;
 mod profile;
 mod quota;
 mod secret;
@@ -52,6 +53,7 @@ pub use member::{Member, Role};
 pub use message::{Message, MessageRole, MessageState, NewMessage, PlacedMessage};
 pub use model::{Model, ModelSettings};
 pub use objects::{ObjectKey, Objects, Upload};
+pub use preview::{NewPreview, Preview, PreviewPart, PreviewSource, PreviewState, SourceFile};
 pub use profile::{
     Acknowledgement, CheckKind, CheckRecord, Profile, ProfileSettings, ProfileState,
 };

@@ -74,6 +74,22 @@ impl Store {
         Ok(Some(task))
     }
 
+    /// Whoever took a task needs it for `milliseconds` more. Says whether it is still theirs:
+    /// once their time was over, somebody else may have taken it.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn hold_task(&self, task: &Task, milliseconds: i64) -> Result<bool, StoreError> {
+        let done = sqlx::query("UPDATE tasks SET taken_until = $3 WHERE id = $1 AND attempts = $2")
+            .bind(task.id.to_string())
+            .bind(task.attempts)
+            .bind(now_ms().saturating_add(milliseconds))
+            .execute(&self.pool)
+            .await
+            .map_err(statement("holding a task"))?;
+        Ok(done.rows_affected() > 0)
+    }
+
     /// A task is done.
     ///
     /// # Errors

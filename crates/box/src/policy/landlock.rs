@@ -32,7 +32,13 @@ const PROGRAMS: [&str; 8] = [
 ];
 
 /// Folders that are read and hold no programs.
-const DATA: [&str; 3] = ["/etc", "/proc", "/opt/glovebox/share"];
+const DATA: [&str; 4] = [
+    "/etc",
+    "/proc",
+    "/opt/glovebox/share",
+    // Without it the first program that lists fonts reads them all.
+    "/var/cache/fontconfig",
+];
 
 /// Folders that are the sandbox's own.
 const OWN: [&str; 3] = ["/workspace", "/tmp", "/dev/shm"];

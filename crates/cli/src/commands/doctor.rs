@@ -7,6 +7,7 @@ use glovebox_box::control::DEFAULT_ROOT_RANGE_START;
 use glovebox_box::prepare;
 use glovebox_box::probe::{self, Check, Status};
 use glovebox_protocol::error::ErrorCode;
+use glovebox_runtime_embedded::tree::{Office, office_of_this_machine};
 use serde::Serialize;
 
 use crate::arguments::DoctorArguments;
@@ -33,8 +34,9 @@ pub(crate) fn run(
     let installation = Installation::find()?;
     let data = environment.data_folder(arguments.data.as_deref())?;
     let data = data.is_dir().then_some(data.as_path());
-    let checks = probe::run(&installation.launcher, data, DEFAULT_ROOT_RANGE_START)
+    let mut checks = probe::run(&installation.launcher, data, DEFAULT_ROOT_RANGE_START)
         .map_err(|error| Failure::machine("looking at this machine", error))?;
+    checks.push(office(environment));
     let can_make_sandboxes = checks.iter().all(|check| check.status != Status::Fail);
     let text = if arguments.json {
         let report = Report {
@@ -53,6 +55,28 @@ pub(crate) fn run(
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Whether previews of documents can be made of what this machine has.
+fn office(environment: &Environment) -> Check {
+    let search: Vec<_> = std::env::split_paths(&environment.path).collect();
+    let (status, message, fix) = match office_of_this_machine(&search) {
+        Office::Present => {
+            let message = "there are LibreOffice and poppler, for previews of documents";
+            (Status::Pass, message.into(), None)
+        }
+        Office::Absent { why, fix } => {
+            let message = format!("{why}; decks and letters are shown as their text");
+            (Status::Warn, message, Some(fix))
+        }
+    };
+    Check {
+        id: "office".into(),
+        status,
+        message,
+        fix,
+        weakness: None,
+    }
 }
 
 fn say(text: &str) -> Result<(), Failure> {

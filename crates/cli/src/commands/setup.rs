@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use glovebox_runtime_embedded::tree::{Office, Trees};
 use tokio::task::spawn_blocking;
 
 use crate::arguments::SetupArguments;
@@ -83,15 +84,18 @@ async fn set_up(
                     .verify_full(&data)
                     .map_err(|error| from_setup(&error))?;
             }
-            Ok(told)
+            Ok((trees, told))
         })
     };
     let joined = async {
         work.await
             .map_err(|error| Failure::machine("setting up the tree", error))?
     };
-    let told = session.until_stopped("setting up", joined).await?;
+    let (trees, told) = session.until_stopped("setting up", joined).await?;
     progress.done();
+    if let Some(note) = without_office(&trees) {
+        reporter.note(note).await;
+    }
     for note in &told.notes {
         reporter.note(format!("note: {note}")).await;
     }
@@ -103,4 +107,14 @@ async fn set_up(
         ))
         .await;
     Ok(())
+}
+
+/// What a person is told where sandboxes cannot make pages of documents.
+fn without_office(trees: &Trees) -> Option<String> {
+    match trees.office.as_ref()? {
+        Office::Present => None,
+        Office::Absent { why, fix } => Some(format!(
+            "note: there will be no previews of decks, letters and PDF pages: {why}; {fix}"
+        )),
+    }
 }

@@ -35,6 +35,7 @@ pub(super) async fn start(
         python: None,
         search: std::env::split_paths(&search).collect(),
         lock: LOCK.into(),
+        office: true,
     };
     let trees = setup
         .ensure(&mut Silent)

@@ -31,6 +31,7 @@ pub(crate) fn options() -> Options {
         python: None,
         search: Vec::new(),
         lock: LOCK.into(),
+        office: true,
     };
     let trees = setup.ensure(&mut Silent).unwrap();
     let user = rustix::process::geteuid();

@@ -93,6 +93,25 @@ fn install_from(folders: &[&str], tree: &Path) -> Result<(), SetupError> {
     .map_err(file(DOING))
 }
 
+/// Copies the fonts whose file names begin with one of `names` into a folder, where the machine has
+/// any.
+pub(crate) fn install_beginning(names: &[&str], to: &Path) -> Result<(), SetupError> {
+    let mut present = HashMap::new();
+    for folder in FOLDERS {
+        list(Path::new(folder), &mut present);
+    }
+    for (name, path) in &present {
+        let is_font = [".ttf", ".otf"].iter().any(|end| name.ends_with(end));
+        if is_font && names.iter().any(|begin| name.starts_with(begin)) {
+            let at = to.join(name);
+            copy::file(path, &at)
+                .and_then(|()| copy::set_mode(&at, 0o644))
+                .map_err(file(DOING))?;
+        }
+    }
+    Ok(())
+}
+
 /// Makes fontconfig's cache where this machine can; without it the first program to list fonts
 /// reads them all. Called when the font folders no longer change, as it records their times.
 pub(crate) fn make_cache(tree: &Path) {

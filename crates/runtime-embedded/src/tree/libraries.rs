@@ -19,11 +19,18 @@ const DOING: &str = "copying shared libraries";
 /// Opened by the C library itself: to end threads, and, before glibc 2.34, to read /etc/passwd.
 const OPENED: [&str; 2] = ["libgcc_s.so.1", "libnss_files.so.2"];
 
+/// Opened by the library that LibreOffice counts hashes with, without which it writes no PDF. Some
+/// distributions keep them in a folder of their own.
+const OPENED_BY_OFFICE: [&str; 3] = ["libsoftokn3.so", "libfreebl3.so", "libfreeblpriv3.so"];
+const FOLDER_OF_OPENED: &str = "nss";
+
 /// Copies libraries into one tree.
 pub(crate) struct Libraries<'a> {
     tree: &'a Path,
     /// Where `/opt/python` of the tree lies on the host.
     origin: &'a Path,
+    /// A tree that lies under this one: what it has alike is not copied a second time.
+    below: Option<&'a Path>,
     folders: Vec<PathBuf>,
     kind: [u8; 4],
     /// Where the C library lies, which the loader searches always.
@@ -50,6 +57,7 @@ impl<'a> Libraries<'a> {
         let mut libraries = Self {
             tree,
             origin,
+            below: None,
             folders: search_folders(multiarch),
             kind,
             main: PathBuf::new(),
@@ -63,12 +71,30 @@ impl<'a> Libraries<'a> {
         Ok(libraries)
     }
 
+    /// Prepares for a tree that lies over another one. `None` where the C library of the machine is
+    /// not that of the tree below: the two would not go together.
+    pub(crate) fn above(
+        tree: &'a Path,
+        below: &'a Path,
+        program: &Path,
+    ) -> Result<Option<Self>, SetupError> {
+        // No interpreter is part of it, so there is no folder of one to look in.
+        let mut libraries = Self::new(tree, Path::new("/usr"), program, "")?;
+        libraries.below = Some(below);
+        let name = "libc.so.6";
+        let there = in_tree(below, &libraries.main).join(name);
+        let is_same = is_alike(&there, &libraries.main.join(name)).map_err(file(DOING))?;
+        Ok(is_same.then_some(libraries))
+    }
+
     /// Copies all that is missing.
     pub(crate) fn complete(mut self) -> Result<(), SetupError> {
         let mut objects = Vec::new();
         self.collect(self.tree, &mut objects)?;
-        for name in OPENED {
-            if let Some(path) = self.on_host(name) {
+        let by_office = self.below.map_or(&[][..], |_| &OPENED_BY_OFFICE);
+        for name in OPENED.iter().chain(by_office) {
+            let apart = format!("{FOLDER_OF_OPENED}/{name}");
+            if let Some(path) = self.on_host(name).or_else(|| self.on_host(&apart)) {
                 objects.extend(self.bring(name, &path)?);
             }
         }
@@ -84,7 +110,7 @@ impl<'a> Libraries<'a> {
                     Resolved::Present => {}
                     Resolved::Host(path) => objects.extend(self.bring(library, &path)?),
                     // It could not be loaded on the host either.
-                    Resolved::Missing if is_standard_module(&object) => {
+                    Resolved::Missing if is_standard_module(&object) || self.below.is_some() => {
                         fs::remove_file(&object).map_err(file(DOING))?;
                         break;
                     }
@@ -196,6 +222,11 @@ impl<'a> Libraries<'a> {
         if at.exists() {
             return Ok(None);
         }
+        if let Some(below) = self.below
+            && is_alike(&in_tree(below, &folder).join(name), path).map_err(file(DOING))?
+        {
+            return Ok(None);
+        }
         copy::file(path, &at).map_err(file(DOING))?;
         if let Some(origin) = origin {
             origin.rewrite_file(&at).map_err(file(DOING))?;
@@ -205,7 +236,10 @@ impl<'a> Libraries<'a> {
 
     fn bring_loader(&self, loader: &Path) -> Result<(), SetupError> {
         let at = in_tree(self.tree, loader);
-        if at.exists() {
+        let is_below = self
+            .below
+            .is_some_and(|below| in_tree(below, loader).exists());
+        if at.exists() || is_below {
             return Ok(());
         }
         copy::file(loader, &at).map_err(file(DOING))?;
@@ -230,6 +264,14 @@ pub(crate) fn in_tree(tree: &Path, path: &Path) -> PathBuf {
     } else {
         tree.join(relative)
     }
+}
+
+/// Whether two files are there and have the same content.
+fn is_alike(one: &Path, other: &Path) -> std::io::Result<bool> {
+    if !one.is_file() || fs::metadata(one)?.len() != fs::metadata(other)?.len() {
+        return Ok(false);
+    }
+    Ok(fs::read(one)? == fs::read(other)?)
 }
 
 fn missing(library: &str, object: &Path) -> SetupError {

@@ -15,6 +15,8 @@ pub enum Step {
     Packages,
     /// Copying tools, fonts and system files.
     CopySystem,
+    /// Copying LibreOffice and poppler, for previews of documents.
+    CopyOffice,
     /// Copying the shared libraries that all of it needs.
     Libraries,
     /// Compiling Python files.
@@ -35,6 +37,7 @@ impl fmt::Display for Step {
             Self::CopyPython => "copying Python",
             Self::Packages => "installing packages",
             Self::CopySystem => "copying tools and fonts",
+            Self::CopyOffice => "copying LibreOffice",
             Self::Libraries => "copying shared libraries",
             Self::Compile => "compiling",
             Self::TryOut => "trying it out",

@@ -57,13 +57,17 @@ pub(crate) fn install(tree: &Path) -> Result<Vec<String>, SetupError> {
     Ok(notes)
 }
 
-/// Copies one tool; whether the machine has it in a form that works in a sandbox.
-fn copy_tool(name: &str, tree: &Path) -> Result<bool, SetupError> {
-    let failed = file(DOING);
-    let Some(real) = FOLDERS
+/// The program or script behind a tool's name, where this machine has one that works in a sandbox.
+pub(crate) fn on_host(name: &str) -> Option<PathBuf> {
+    FOLDERS
         .iter()
         .find_map(|folder| real_tool(&Path::new(folder).join(name)))
-    else {
+}
+
+/// Copies one tool; whether the machine has it in a form that works in a sandbox.
+pub(crate) fn copy_tool(name: &str, tree: &Path) -> Result<bool, SetupError> {
+    let failed = file(DOING);
+    let Some(real) = on_host(name) else {
         return Ok(false);
     };
     let at = in_tree(tree, &real);

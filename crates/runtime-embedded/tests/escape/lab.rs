@@ -124,6 +124,7 @@ pub(crate) fn options(run: &TempDir) -> Result<Options> {
         python: None,
         search: Vec::new(),
         lock: LOCK.into(),
+        office: true,
     };
     let trees = setup
         .ensure(&mut Silent)

@@ -257,6 +257,7 @@ fn layers(built: &Path) -> Result<(PathBuf, Vec<String>)> {
         python: None,
         search: Vec::new(),
         lock: LOCK.into(),
+        office: true,
     };
     let trees = setup
         .ensure(&mut Silent)

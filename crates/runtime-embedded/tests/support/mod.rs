@@ -25,6 +25,7 @@ pub(crate) fn options_with(programs: &Path) -> Options {
         python: None,
         search: Vec::new(),
         lock: glovebox_runtime_embedded::tree::LOCK.into(),
+        office: true,
     };
     let trees = setup.ensure(&mut Silent).unwrap();
     Options {

@@ -18,6 +18,7 @@ fn root_tree() -> (Setup, PathBuf) {
         python: None,
         search: search_path(),
         lock: LOCK.into(),
+        office: true,
     };
     let trees = setup.ensure(&mut Silent).unwrap();
     let root = setup.data.join(trees.layers.last().unwrap());

@@ -49,6 +49,7 @@ fn set_up(data: &Path, package: &str) -> Setup {
         python: None,
         search: search_path(),
         lock: lock_of(package),
+        office: false,
     }
 }
 

@@ -179,7 +179,6 @@ fn guard(app: &App, path: &str, response: &mut Response<Body>) {
     let fixed = [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),
-        ("x-frame-options", "DENY"),
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
     ];
@@ -188,6 +187,10 @@ fn guard(app: &App, path: &str, response: &mut Response<Body>) {
             HeaderName::from_static(name),
             HeaderValue::from_static(value),
         );
+    }
+    // A handler may say otherwise: the one that answers with a page for a frame of ours.
+    if !headers.contains_key("x-frame-options") {
+        headers.insert("x-frame-options", HeaderValue::from_static("DENY"));
     }
     let policy = HeaderName::from_static("content-security-policy");
     if !headers.contains_key(&policy) {

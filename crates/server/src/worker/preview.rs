@@ -1,0 +1,222 @@
+//! Makes previews: one task is one file, made to its end or given up for a reason that is kept.
+//!
+//! A worker that is killed leaves its task, which another one takes when its time is over, ends the
+//! sandbox that was left and begins anew; after some attempts it is given up.
+
+mod making;
+mod sandbox;
+
+use chrono::{TimeDelta, Utc};
+use glovebox_protocol::ids::PreviewId;
+use glovebox_store::{EndedWhy, Preview, PreviewState, StoreError, Task};
+use tokio::time::Instant;
+
+use crate::app::App;
+use crate::app::previews::contents::Contents;
+use crate::app::previews::format::{Format, Way};
+use crate::app::previews::text::{self, SHOWN_BYTES};
+use crate::app::previews::{MAX_FILE_BYTES, contents::TextMedia};
+use crate::failure::chain;
+use crate::worker::TAKEN;
+use making::Making;
+
+/// How often a preview is begun before it is given up.
+const ATTEMPTS: i64 = 3;
+
+/// How long after a failure that is none of the file's it is tried again.
+const AGAIN_AFTER: TimeDelta = TimeDelta::seconds(2);
+
+/// Why a preview is not made.
+#[derive(Debug)]
+enum Stopped {
+    /// The file has none, for a reason that stays.
+    File(Contents),
+    /// It could not be made just now.
+    Now {
+        /// What people are told.
+        message: String,
+        /// What to do.
+        fix: Option<String>,
+        /// Whether there is any point in trying again by oneself.
+        again: bool,
+    },
+    /// The database or the object store failed: the task is left as it is.
+    Store(StoreError),
+}
+
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Does one task.
+///
+/// # Errors
+/// When the store fails; the task is then taken again.
+pub(super) async fn make(app: &App, task: &Task) -> Result<(), StoreError> {
+    let preview = match task.subject.parse::<PreviewId>() {
+        Ok(id) => app.store().preview(id).await?,
+        Err(_) => None,
+    };
+    let is_wanted =
+        |preview: &Preview| matches!(preview.state, PreviewState::Waiting | PreviewState::Making);
+    let Some(preview) = preview.filter(is_wanted) else {
+        return app.store().finish_task(task.id).await;
+    };
+    end_what_was_left(app, &preview).await;
+    if task.attempts > ATTEMPTS {
+        let contents = Contents::failed_for_now(
+            "making it was broken off several times",
+            Some("try again; if it goes on, a system admin looks into the server's log".into()),
+        );
+        return finish(app, task, &preview, PreviewState::Failed, &contents).await;
+    }
+    let made = tokio::select! {
+        made = one(app, &preview) => made,
+        // Somebody else makes it now.
+        () = until_lost(app, task) => return Ok(()),
+    };
+    match made {
+        Ok(contents) => finish(app, task, &preview, PreviewState::Ready, &contents).await,
+        Err(Stopped::File(contents)) => {
+            finish(app, task, &preview, PreviewState::Failed, &contents).await
+        }
+        Err(Stopped::Now { message, again, .. }) if again && task.attempts < ATTEMPTS => {
+            tracing::warn!(preview = %preview.id, message, "a preview could not be made");
+            let waiting = serde_json::json!({});
+            app.store()
+                .note_preview(preview.id, PreviewState::Waiting, &waiting)
+                .await?;
+            let due = Utc::now() + AGAIN_AFTER;
+            app.store().retry_task(task.id, due, &message).await
+        }
+        Err(Stopped::Now { message, fix, .. }) => {
+            let contents = Contents::failed_for_now(message, fix);
+            finish(app, task, &preview, PreviewState::Failed, &contents).await
+        }
+        Err(Stopped::Store(error)) => Err(error),
+    }
+}
+
+/// First what came of it, then that nothing is left to do.
+async fn finish(
+    app: &App,
+    task: &Task,
+    preview: &Preview,
+    state: PreviewState,
+    contents: &Contents,
+) -> Result<(), StoreError> {
+    let document = serde_json::to_value(contents).unwrap_or_default();
+    app.store()
+        .note_preview(preview.id, state, &document)
+        .await?;
+    app.metrics().preview_made(state == PreviewState::Ready);
+    app.store().finish_task(task.id).await
+}
+
+/// Ends the sandbox of a worker that did not get done.
+async fn end_what_was_left(app: &App, preview: &Preview) {
+    let Some(sandbox) = Contents::of(preview).sandbox else {
+        return;
+    };
+    let detail = "the worker that used it was ended";
+    if let Err(error) = app.remove_sandbox(sandbox, EndedWhy::Asked, detail).await {
+        tracing::warn!(%sandbox, error = chain(&error), "ending a sandbox that was left");
+    }
+}
+
+/// Holds on to a task; returns when it is somebody else's.
+async fn until_lost(app: &App, task: &Task) {
+    let milliseconds = i64::try_from(TAKEN.as_millis()).unwrap_or(i64::MAX);
+    loop {
+        tokio::time::sleep_until(Instant::now() + TAKEN / 3).await;
+        match app.store().hold_task(task, milliseconds).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => tracing::warn!(error = chain(&error), "holding a task"),
+        }
+    }
+}
+
+async fn one(app: &App, preview: &Preview) -> Result<Contents, Stopped> {
+    if preview.bytes > MAX_FILE_BYTES {
+        let contents = Contents::failed(
+            format!(
+                "the file has {} MB, more than a preview reads",
+                preview.bytes / 1_000_000
+            ),
+            Some("download it".into()),
+        );
+        return Err(Stopped::File(contents));
+    }
+    let format = Format::of_word(&preview.format);
+    match format.way() {
+        Way::Nothing => Err(Stopped::File(Contents::failed(
+            "there is no preview of this type of file",
+            Some("download it".into()),
+        ))),
+        Way::Text => of_text(app, preview, format).await,
+        Way::Sandbox => Making::new(app, preview, format).run().await,
+    }
+}
+
+/// A preview of what is text: read and kept here.
+async fn of_text(app: &App, preview: &Preview, format: Format) -> Result<Contents, Stopped> {
+    let limit = match format.word() {
+        "html" => text::MAX_HTML_BYTES,
+        _ => SHOWN_BYTES as u64,
+    };
+    let bytes = making::read_source(app, preview, limit).await?;
+    let is_cut = preview.bytes > limit;
+    let Some(read) = text::decode(&bytes, is_cut) else {
+        return Err(Stopped::File(Contents::failed(
+            "it is no text: there are NUL bytes in it",
+            Some("download it".into()),
+        )));
+    };
+    if format.word() == "html" {
+        if is_cut {
+            let message = "the page is larger than a preview shows";
+            let contents = Contents::failed(message, Some("download it".into()));
+            return Err(Stopped::File(contents));
+        }
+        app.keep_part(preview.id, "html", "text/html", read.as_bytes())
+            .await?;
+        app.keep_part(preview.id, "text", "text/plain", read.as_bytes())
+            .await?;
+        return Ok(of(TextMedia::Html, None));
+    }
+    let cut = is_cut.then(|| format!("the first {} MB are shown", SHOWN_BYTES / 1_000_000));
+    let (media, shown) = match format.word() {
+        "json" if !is_cut => match text::laid_out(&read) {
+            Some(shown) => (TextMedia::Json, shown),
+            None => (TextMedia::Text, read),
+        },
+        "markdown" => {
+            // Of half a text, half a table may be left: better than nothing.
+            let html = text::markdown(&read);
+            let document = serde_json::json!({ "html": html }).to_string();
+            app.keep_part(
+                preview.id,
+                "markdown",
+                "application/json",
+                document.as_bytes(),
+            )
+            .await?;
+            (TextMedia::Markdown, read)
+        }
+        _ => (TextMedia::Text, read),
+    };
+    app.keep_part(preview.id, "text", "text/plain", shown.as_bytes())
+        .await?;
+    Ok(of(media, cut))
+}
+
+fn of(media: TextMedia, cut: Option<String>) -> Contents {
+    Contents {
+        text_media: Some(media),
+        cut,
+        ..Contents::default()
+    }
+}

@@ -1,0 +1,134 @@
+//! The throwaway sandbox of one preview: on the profile of its workspace, nobody's, beside all
+//! quotas.
+
+use chrono::{TimeDelta, Utc};
+use glovebox_client::ClientError;
+use glovebox_protocol::error::ErrorCode;
+use glovebox_protocol::gateway::CreateSandbox;
+use glovebox_protocol::ids::{SandboxId, WorkspaceId};
+use glovebox_protocol::limits::InputLimits;
+use glovebox_store::{EndedWhy, LeaseState, NewLease, Profile, ProfileState, Workspace};
+
+use super::Stopped;
+use crate::app::App;
+use crate::app::gate::{DEPLOYMENT, Denial, Deployment, may_run_at_all, resolve};
+use crate::app::previews::MAX_FILE_BYTES;
+use crate::app::sandboxes::{limits, trust_domain};
+use crate::failure::chain;
+
+/// How long such a sandbox is there at most, whatever becomes of whoever uses it, in seconds.
+const LIFE_SECONDS: i64 = 300;
+
+/// Room for the scripts beside the file.
+const BESIDE_BYTES: u64 = 1 << 20;
+
+impl From<Denial> for Stopped {
+    fn from(denial: Denial) -> Self {
+        Self::Now {
+            message: format!("it cannot be made now: {}", denial.message),
+            fix: Some(denial.fix),
+            again: false,
+        }
+    }
+}
+
+/// Where a preview of a workspace's file is made. No code of anybody runs there but our own, so of
+/// the gate only the first two levels count: the installation and the profile.
+async fn place(app: &App, workspace: WorkspaceId) -> Result<(Workspace, Profile), Stopped> {
+    let store = app.store();
+    let deployment: Deployment = store.setting(DEPLOYMENT).await?.unwrap_or_default();
+    may_run_at_all(store, app.break_glass(), &deployment).await??;
+    let none = || Stopped::Now {
+        message: "it cannot be made now: the workspace has no active runtime profile".into(),
+        fix: Some("ask a system admin to activate one".into()),
+        again: false,
+    };
+    let workspace = store.workspace(workspace).await?.ok_or_else(none)?;
+    match resolve(store, &deployment, &workspace).await? {
+        Some((profile, _)) if profile.state == ProfileState::Active => Ok((workspace, profile)),
+        _ => Err(none()),
+    }
+}
+
+/// Makes one. Its id is known before it is there, and `note` keeps it.
+pub(super) async fn make<N>(
+    app: &App,
+    workspace: WorkspaceId,
+    note: N,
+) -> Result<SandboxId, Stopped>
+where
+    N: AsyncFnOnce(SandboxId) -> Result<(), Stopped>,
+{
+    let (workspace, profile) = place(app, workspace).await?;
+    let settings = &profile.settings;
+    let id = SandboxId::new();
+    let hard_deadline = Utc::now() + TimeDelta::seconds(LIFE_SECONDS);
+    let new = NewLease {
+        thread_id: None,
+        id,
+        profile_id: profile.id,
+        class: settings.class,
+        // It ends with its preview.
+        idle_limit_ms: LIFE_SECONDS * 1000,
+        hard_deadline,
+    };
+    let mut changes = app.store().begin().await?;
+    changes.create_preview_lease(workspace.id, &new).await?;
+    changes.commit().await?;
+    note(id).await?;
+    let wanted = CreateSandbox {
+        id,
+        installation: app.installation(),
+        image: None,
+        limits: limits(settings, settings.class),
+        input_limits: InputLimits {
+            file_bytes: MAX_FILE_BYTES,
+            total_bytes: MAX_FILE_BYTES + BESIDE_BYTES,
+        },
+        trust_domain: trust_domain(&workspace),
+        start: settings.start,
+        idle_limit_ms: None,
+        hard_deadline_ms: hard_deadline.timestamp_millis(),
+        start_limit_ms: u64::from(settings.start_timeout_seconds) * 1000,
+        is_unclaimed: false,
+    };
+    if let Err(error) = app.gateway().create(&wanted).await {
+        end(app, id, EndedWhy::StartFailed, &chain(&error)).await;
+        return Err(unavailable(&error));
+    }
+    app.store()
+        .move_lease(id, LeaseState::Starting, LeaseState::Ready)
+        .await?;
+    Ok(id)
+}
+
+/// Ends one. Where that fails, its lease has ended all the same, and the worker takes it away.
+pub(super) async fn end(app: &App, id: SandboxId, why: EndedWhy, detail: &str) {
+    if let Err(error) = app.remove_sandbox(id, why, detail).await {
+        tracing::warn!(sandbox = %id, error = chain(&error), "ending the sandbox of a preview");
+    }
+}
+
+/// What people are told where the runtime does not do what it was asked.
+pub(super) fn unavailable(error: &ClientError) -> Stopped {
+    tracing::warn!(error = chain(error), "the sandbox of a preview");
+    let (message, fix) = match error.code() {
+        Some(ErrorCode::Exhausted) => (
+            "it cannot be made now: there is no room for one more sandbox",
+            "try again in a moment, or end sandboxes that are not needed",
+        ),
+        Some(ErrorCode::DiskFull) => (
+            "it is more than the workspace of a sandbox holds",
+            "ask a system admin for a larger workspace disk in the profile",
+        ),
+        _ => (
+            "it cannot be made now: the runtime of sandboxes does not answer",
+            "try again in a moment; the download works all the same",
+        ),
+    };
+    Stopped::Now {
+        message: message.into(),
+        fix: Some(fix.into()),
+        again: true,
+    }
+}
