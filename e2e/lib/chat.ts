@@ -19,16 +19,18 @@ export const card = (page: Page, name: string): Locator =>
 export const preview = (page: Page, name: string): Locator =>
   page.getByRole('region', { name: `Preview of ${name}` });
 
-/** Sends what is typed, by the keyboard. */
+/** Sends something by the keyboard, and waits until its reply begins. */
 export async function say(page: Page, text: string) {
+  const replies = page.getByRole('article', { name: 'Reply' });
+  const before = await replies.count();
   await box(page).fill(text);
   await box(page).press('Enter');
+  await expect(replies).toHaveCount(before + 1);
 }
 
 /** Waits until the newest reply has ended. */
 export async function isOver(page: Page) {
-  await expect(page.getByRole('button', { name: 'Stop' })).toHaveCount(0, { timeout: 120_000 });
-  await expect(reply(page)).toHaveAttribute('aria-busy', 'false');
+  await expect(reply(page)).toHaveAttribute('aria-busy', 'false', { timeout: 120_000 });
 }
 
 /** Downloads by a button of the page and gives where the file lies. */

@@ -149,6 +149,7 @@ async function askForSlides(page: Page, workbook: Buffer) {
   await box(page).fill('Make five slides with a chart per region');
   await look(page, '93-composer');
   await box(page).press('Enter');
+  await expect(reply(page)).toBeVisible();
   await isOver(page);
   await expect(reply(page)).toContainText('I look at the workbook.');
   await expect(reply(page)).toContainText('Here are five slides');

@@ -165,7 +165,7 @@ function Obstacles({ chat, isCode }: { chat: ChatState; isCode: boolean }) {
         <Notice tone="info" title="No model is set, so nobody answers words">
           Type Python: it runs in the sandbox of this thread, with the files that you attach.{' '}
           {user.is_system_admin ? (
-            <Anchor component={Link} to="/admin/system/models">
+            <Anchor component={Link} underline="always" to="/admin/system/models">
               Add a model at Admin → System → Models
             </Anchor>
           ) : (

@@ -45,7 +45,7 @@ function NoThread() {
     <div className={styles.pad}>
       <Notice tone="warn" title="There is no such thread">
         It was deleted, or whoever owns it does not share it with you.{' '}
-        <Anchor component={Link} to={`/w/${workspace}/chat`}>
+        <Anchor component={Link} underline="always" to={`/w/${workspace}/chat`}>
           Begin a new thread
         </Anchor>
       </Notice>
