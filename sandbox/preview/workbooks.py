@@ -44,7 +44,20 @@ def make(form, path, out):
         if made is None:
             raise damaged("workbook")
         path = made
-    return read(path, out, note)
+    try:
+        return read(path, out, note)
+    except Unreadable:
+        # A library that is strict, and a program that is not.
+        into = os.path.join(folder, ".mended")
+        os.makedirs(into, exist_ok=True)
+        made = office.convert(path, "xlsx", into, SECONDS) if office.is_here() else None
+        if made is None:
+            raise damaged("workbook") from None
+        return read(made, out, note)
+
+
+class Unreadable(Trouble):
+    pass
 
 
 def check_older(form, path):
@@ -95,10 +108,10 @@ def read(path, out, note):
     is_whole = size <= WHOLE_BYTES
     try:
         book = openpyxl.load_workbook(path, data_only=True, read_only=not is_whole, keep_links=False)
-    except (MemoryError, RecursionError, Trouble):
+    except (MemoryError, RecursionError):
         raise
     except Exception:
-        raise damaged("workbook") from None
+        raise Unreadable(str(damaged("workbook"))) from None
     shown = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
     if not shown:
         raise Trouble("it has no sheets with cells")

@@ -98,7 +98,7 @@ const FROM: &str = "artifacts JOIN leases ON leases.id = artifacts.lease_id \
 /// The condition that somebody may see an artifact, within a workspace that is proven: those of a
 /// thread whoever may read it, others whoever may see the sandbox. The places are those of the user,
 /// the key, and whether it manages the workspace.
-fn readable(user: &str, key: &str, manages: &str) -> String {
+pub(crate) fn readable(user: &str, key: &str, manages: &str) -> String {
     let threads = readable_threads(user, key, manages);
     format!(
         "((artifacts.thread_id IS NOT NULL AND {threads}) OR (artifacts.thread_id IS NULL \

@@ -6,11 +6,13 @@ use glovebox_protocol::ids::{ArtifactId, AttachmentId, KnowledgeFileId, PreviewI
 use serde_json::Value;
 use sqlx::any::AnyRow;
 
-use crate::access::{Access, Permission};
+use crate::access::Access;
 use crate::api_key::KeyScope;
+use crate::artifact;
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_json};
 use crate::error::StoreError;
 use crate::objects::ObjectKey;
+use crate::thread::readable_threads;
 use crate::words::words;
 
 words! {
@@ -160,36 +162,43 @@ fn read(row: &AnyRow) -> Result<Preview, StoreError> {
     })
 }
 
-/// Files of each kind that whoever asks may read, as `$2` to `$7` say: the workspace, the person,
-/// the key, whether it manages, and whether the key's scopes reach. What stands in `{}` narrows
-/// them down further.
+/// The statement that looks for a file of one kind that whoever asks may read: `$1` is the value of
+/// `column`, `$2` the workspace, `$3` the person, `$4` the key, `$5` whether it manages, `$6` whether
+/// the key's scopes reach.
 ///
-/// A thread's files are read by whoever reads the thread; other artifacts by whoever sees the
-/// sandbox that they came out of; knowledge by every member; what is not sent yet by whoever
-/// brought it.
-const READABLE: [&str; 3] = [
-    "SELECT COALESCE(artifacts.bytes_of, artifacts.id) AS id, artifacts.name, artifacts.bytes, \
-     artifacts.sha256, artifacts.media_type FROM artifacts \
-     JOIN leases ON leases.id = artifacts.lease_id \
-     LEFT JOIN threads ON threads.id = artifacts.thread_id \
-     WHERE {} AND artifacts.workspace_id = $2 AND $6 = 1 AND ((artifacts.thread_id IS NULL \
-     AND (leases.user_id = $3 OR (leases.user_id IS NULL \
-     AND (leases.api_key_id = $4 OR $5 = 1)))) OR (threads.deleted_at IS NULL \
-     AND (threads.is_shared = 1 OR threads.user_id = $3 OR (threads.user_id IS NULL \
-     AND (threads.api_key_id = $4 OR $5 = 1))))) LIMIT 1",
-    "SELECT attachments.id, attachments.name, attachments.bytes, attachments.sha256, \
-     attachments.media_type FROM attachments \
-     LEFT JOIN threads ON threads.id = attachments.thread_id \
-     WHERE {} AND attachments.workspace_id = $2 AND $6 = 1 AND ((attachments.thread_id IS NULL \
-     AND (attachments.user_id = $3 OR (attachments.user_id IS NULL \
-     AND (attachments.api_key_id = $4 OR $5 = 1)))) OR (threads.deleted_at IS NULL \
-     AND (threads.is_shared = 1 OR threads.user_id = $3 OR (threads.user_id IS NULL \
-     AND (threads.api_key_id = $4 OR $5 = 1))))) LIMIT 1",
-    "SELECT knowledge_files.id, knowledge_files.name, knowledge_files.bytes, \
-     knowledge_files.sha256, knowledge_files.media_type FROM knowledge_files \
-     WHERE {} AND knowledge_files.workspace_id = $2 AND $6 = 1 \
-     AND $3 = $3 AND $4 = $4 AND $5 = $5 LIMIT 1",
-];
+/// Artifacts and attachments are read as everywhere; knowledge by every member.
+fn select(table: &str, column: &str) -> String {
+    let readable = match table {
+        "artifacts" => artifact::readable("$3", "$4", "$5"),
+        "attachments" => {
+            let threads = readable_threads("$3", "$4", "$5");
+            format!(
+                "((attachments.thread_id IS NOT NULL AND {threads}) \
+                 OR (attachments.thread_id IS NULL AND (attachments.user_id = $3 \
+                 OR (attachments.user_id IS NULL AND attachments.api_key_id = $4 AND $5 = $5))))"
+            )
+        }
+        _ => "$3 = $3 AND $4 = $4 AND $5 = $5".into(),
+    };
+    let from = match table {
+        "artifacts" => {
+            "artifacts JOIN leases ON leases.id = artifacts.lease_id \
+             LEFT JOIN threads ON threads.id = artifacts.thread_id"
+        }
+        "attachments" => "attachments LEFT JOIN threads ON threads.id = attachments.thread_id",
+        _ => table,
+    };
+    let id = match table {
+        // The older version whose bytes it has.
+        "artifacts" => "COALESCE(artifacts.bytes_of, artifacts.id)".to_owned(),
+        _ => format!("{table}.id"),
+    };
+    format!(
+        "SELECT {id} AS id, {table}.name, {table}.bytes, {table}.sha256, {table}.media_type \
+         FROM {from} WHERE {table}.{column} = $1 AND {table}.workspace_id = $2 AND $6 = 1 \
+         AND {readable} LIMIT 1"
+    )
+}
 
 const TABLES: [(&str, KeyScope); 3] = [
     ("artifacts", KeyScope::ArtifactsRead),
@@ -244,14 +253,12 @@ impl Store {
         value: &str,
     ) -> Result<Option<AnyRow>, StoreError> {
         let (table, scope) = TABLES[at];
-        let select = READABLE[at].replace("{}", &format!("{table}.{column} = $1"));
-        let text = |id: Option<String>| id.unwrap_or_default();
-        sqlx::query(sqlx::AssertSqlSafe(select))
+        sqlx::query(sqlx::AssertSqlSafe(select(table, column)))
             .bind(value)
             .bind(access.workspace().to_string())
-            .bind(text(access.user().map(|id| id.to_string())))
-            .bind(text(access.api_key().map(|id| id.to_string())))
-            .bind(i64::from(access.may(Permission::Manage)))
+            .bind(access.user_text())
+            .bind(access.api_key_text())
+            .bind(access.manages())
             .bind(i64::from(access.has_scope(scope)))
             .fetch_optional(&self.pool)
             .await

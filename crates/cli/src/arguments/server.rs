@@ -77,7 +77,7 @@ pub(crate) struct WorkArguments {
         value_name = "NAMES",
         env = "GLOVEBOX_QUEUES",
         value_delimiter = ',',
-        default_value = "sandbox"
+        default_values = ["sandbox", "preview"]
     )]
     pub(crate) queues: Vec<String>,
 

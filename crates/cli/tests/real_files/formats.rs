@@ -67,6 +67,18 @@ fn documents_and_pictures_are_read() {
 }
 
 #[test]
+fn code_converts_documents_itself() {
+    let place = with_sandbox();
+    let said = place.glovebox(["run".into(), job("convert.py"), data("deck.pptx")]);
+    assert_eq!(said.status, 0, "{said}");
+    assert!(said.out.contains("Regen in Zürich"), "{said}");
+    assert_eq!(
+        place.listed("results"),
+        ["deck.pdf", "slide-1.png", "slide-2.png"]
+    );
+}
+
+#[test]
 fn a_file_that_is_not_what_its_name_says_fails_in_the_library_and_nothing_else_does() {
     let place = with_sandbox();
     for name in [

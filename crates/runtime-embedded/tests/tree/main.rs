@@ -4,6 +4,8 @@
 //! or rebuilds makes trees of its own, of one small package.
 
 #[cfg(test)]
+mod office;
+#[cfg(test)]
 mod shared;
 #[cfg(test)]
 mod small;

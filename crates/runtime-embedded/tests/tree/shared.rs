@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fs_err as fs;
-use glovebox_runtime_embedded::tree::{LOCK, Programs, Setup, Silent};
+use glovebox_runtime_embedded::tree::{LOCK, Office, Programs, Setup, Silent};
 use glovebox_testkit::{program, test_data};
 
 use crate::small::search_path;
@@ -38,9 +38,41 @@ fn every_entry(folder: &Path, see: &mut dyn FnMut(&Path)) {
 #[test]
 fn everything_in_the_tree_is_plain_and_readable_by_all() {
     let (_, root) = root_tree();
-    let owner = fs::metadata(&root).unwrap().uid();
+    assert!(is_plain(&root) > 5_000);
+}
+
+#[test]
+fn everything_in_the_office_tree_is_too_and_nothing_is_there_twice() {
+    let (setup, root) = root_tree();
+    let trees = setup.ensure(&mut Silent).unwrap();
+    assert_eq!(
+        trees.office,
+        Some(Office::Present),
+        "the tests want LibreOffice and poppler; run `make test`"
+    );
+    let office = setup.data.join(&trees.layers[1]);
+    assert!(is_plain(&office) > 1_000);
+    for name in ["soffice", "pdftoppm", "pdftotext", "pdfinfo"] {
+        let program = fs::canonicalize(office.join("usr/bin").join(name)).unwrap();
+        assert!(program.starts_with(&office), "{}", program.display());
+    }
+    let mut twice = Vec::new();
+    every_entry(&office, &mut |path| {
+        let inside = path.strip_prefix(&office).unwrap();
+        let below = root.join(inside);
+        if path.is_file() && below.is_file() && fs::read(path).unwrap() == fs::read(below).unwrap()
+        {
+            twice.push(inside.to_path_buf());
+        }
+    });
+    assert_eq!(twice, Vec::<PathBuf>::new());
+}
+
+/// Looks at every entry, and counts them.
+fn is_plain(root: &Path) -> usize {
+    let owner = fs::metadata(root).unwrap().uid();
     let mut count = 0;
-    every_entry(&root, &mut |path| {
+    every_entry(root, &mut |path| {
         count += 1;
         let metadata = fs::symlink_metadata(path).unwrap();
         let mode = metadata.permissions().mode() & 0o7777;
@@ -53,9 +85,9 @@ fn everything_in_the_tree_is_plain_and_readable_by_all() {
                 "{shown} leads to {}",
                 target.display()
             );
-            let real = fs::canonicalize(path).unwrap_or_else(|_| root.clone());
+            let real = fs::canonicalize(path).unwrap_or_else(|_| root.to_path_buf());
             assert!(
-                real.starts_with(&root),
+                real.starts_with(root),
                 "{shown} leads to {}",
                 real.display()
             );
@@ -69,7 +101,7 @@ fn everything_in_the_tree_is_plain_and_readable_by_all() {
             assert!(matches!(mode, 0o644 | 0o755), "{shown} has mode {mode:o}");
         }
     });
-    assert!(count > 5_000, "only {count} entries");
+    count
 }
 
 #[test]

@@ -35,8 +35,9 @@ fn lock_of(package: &str) -> String {
     lines[..=hashes].join("\n") + "\n"
 }
 
-fn set_up(data: &Path, package: &str) -> Setup {
+pub(crate) fn set_up(data: &Path, package: &str) -> Setup {
     fs::create_dir_all(data).unwrap();
+    let office = crate::office::commands(data);
     let programs = Programs::in_folder(data);
     for path in [&programs.agent, &programs.exec, &programs.library] {
         if !path.exists() {
@@ -47,9 +48,9 @@ fn set_up(data: &Path, package: &str) -> Setup {
         data: data.into(),
         programs,
         python: None,
-        search: search_path(),
+        office: office.is_dir(),
+        search: [office].into_iter().chain(search_path()).collect(),
         lock: lock_of(package),
-        office: false,
     }
 }
 
@@ -64,12 +65,12 @@ impl Progress for Steps {
     fn notes(&mut self, _note: &str) {}
 }
 
-fn ensure(setup: &Setup) -> (Result<Trees, SetupError>, Vec<Step>) {
+pub(crate) fn ensure(setup: &Setup) -> (Result<Trees, SetupError>, Vec<Step>) {
     let mut steps = Steps::default();
     (setup.ensure(&mut steps), steps.0)
 }
 
-fn entries(folder: &Path) -> Vec<String> {
+pub(crate) fn entries(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();
     };
@@ -175,7 +176,7 @@ impl Progress for Told {
 
 /// Starts this very test in a process of its own, which only sets up, and kills it when a step
 /// begins.
-fn kill_at(step: Step, data: &Path) {
+pub(crate) fn kill_at(step: Step, data: &Path) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",

@@ -90,16 +90,16 @@ pub(crate) async fn of_attachment(
 }
 
 /// Shows what a knowledge file looks like, as for an artifact.
-#[utoipa::path(get, path = "/api/v1/knowledge/{knowledge_file}/preview", tag = "previews",
-    params(("knowledge_file" = String, Path, description = "Its id")),
+#[utoipa::path(get, path = "/api/v1/knowledge/{file}/preview", tag = "previews",
+    params(("file" = String, Path, description = "Its id")),
     security(("api_key" = []), ("session" = [])),
     responses((status = 200, body = PreviewView), Errors))]
 pub(crate) async fn of_knowledge_file(
     State(app): State<App>,
     caller: Caller,
-    Path(knowledge_file): Path<String>,
+    Path(file): Path<String>,
 ) -> Result<Json<PreviewView>, ApiError> {
-    let id = knowledge_file
+    let id = file
         .parse()
         .map_err(|_| ApiError::not_found("knowledge file"))?;
     let source = PreviewSource::KnowledgeFile(id);

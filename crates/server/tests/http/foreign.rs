@@ -1,7 +1,9 @@
 //! What belongs to somebody else is not there: whatever is asked of it, and by whatever id.
 
 use glovebox_protocol::ids::{ArtifactId, ExecutionId};
-use glovebox_store::{KeyScope, NewArtifact, NewExecution, Role};
+use glovebox_store::{
+    KeyScope, NewArtifact, NewExecution, ObjectKey, PreviewPart, PreviewSource, Role,
+};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -53,6 +55,25 @@ async fn nothing_of_another_workspace_or_another_person_is_there() {
         .await
         .unwrap();
     changes.commit().await.unwrap();
+    let seen = stage
+        .app
+        .preview_of(&access, PreviewSource::Artifact(artifact))
+        .await
+        .unwrap()
+        .unwrap();
+    for name in ["page-1.png", "text", "html"] {
+        let key = ObjectKey::PreviewPart(seen.id, name.into());
+        let upload = stage.app.objects().create(key).await.unwrap();
+        upload.finish().await.unwrap();
+        let part = PreviewPart {
+            name: name.into(),
+            bytes: 0,
+            media_type: "text/plain".into(),
+        };
+        let kept = stage.store().keep_preview_part(seen.id, &part).await;
+        kept.unwrap();
+    }
+    let preview = format!("/api/v1/previews/{}", seen.id);
     let sandbox = format!("/api/v1/sandboxes/{}", lease.id);
     let run = format!("{sandbox}/executions/{execution}");
     let file = format!("/api/v1/artifacts/{artifact}");
@@ -74,6 +95,10 @@ async fn nothing_of_another_workspace_or_another_person_is_there() {
         ("DELETE", format!("{sandbox}/files/a"), Value::Null),
         ("GET", file.clone(), Value::Null),
         ("GET", format!("{file}/content"), Value::Null),
+        ("GET", format!("{file}/preview"), Value::Null),
+        ("GET", format!("{preview}/pages/1"), Value::Null),
+        ("GET", format!("{preview}/text"), Value::Null),
+        ("GET", format!("{preview}/html"), Value::Null),
     ];
     let of_workspace: Vec<(&str, String, Value)> = vec![
         ("GET", format!("{workspace}/members"), Value::Null),
@@ -95,6 +120,11 @@ async fn nothing_of_another_workspace_or_another_person_is_there() {
             json!({ "workspace_id": theirs }),
         ),
     ];
+
+    // It is there for whoever may see it.
+    let key = stage.key(theirs, Some(ada), KeyScope::ALL).await;
+    let own = stage.get(&key, &format!("{preview}/pages/1")).await;
+    assert_eq!(own.status, 200, "{}", own.text());
 
     // Somebody of another workspace, with a session and with a key.
     let (bob, bob_session) = stage.member(mine, "bob", Role::Owner).await;

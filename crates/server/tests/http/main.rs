@@ -17,6 +17,7 @@ mod forms;
 mod gate;
 mod metrics;
 mod models;
+mod office_files;
 mod previewed;
 mod previews;
 mod previews_of_hostile_files;

@@ -104,6 +104,10 @@ impl World {
             .replace("{key}", &unknown)
             .replace("{artifact}", &unknown)
             .replace("{model}", &self.model)
+            .replace("{attachment}", &unknown)
+            .replace("{file}", &unknown)
+            .replace("{preview}", &unknown)
+            .replace("{number}", "1")
             .replace("{execution}", &unknown);
         let needs_workspace = matches!(pattern, "/api/v1/sandboxes" | "/api/v1/artifacts");
         if needs_workspace {

@@ -11,6 +11,7 @@ mod damaged_backups;
 mod furnished;
 mod models;
 mod people;
+mod previews;
 mod rows;
 mod runs;
 mod support;

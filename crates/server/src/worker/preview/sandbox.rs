@@ -67,6 +67,7 @@ where
         thread_id: None,
         id,
         profile_id: profile.id,
+        thread_id: None,
         class: settings.class,
         // It ends with its preview.
         idle_limit_ms: LIFE_SECONDS * 1000,
