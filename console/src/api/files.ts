@@ -1,13 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
-import {
-  type Artifact,
-  type Attachment,
-  call,
-  type KnowledgeFile,
-  type Page,
-  type Preview,
-  type Sheet,
-} from './chat';
+import { answer, api } from './client';
+import type { Preview } from './views';
 
 /** A file that can be looked at, wherever it comes from. */
 export interface FileRef {
@@ -36,35 +29,44 @@ export const artifactsQuery = (workspace_id: string, cursor?: string) =>
   queryOptions({
     queryKey: [...artifactsKey(workspace_id), cursor ?? 'first'],
     queryFn: () =>
-      call<Page<Artifact>>('GET', '/artifacts', {
-        query: { workspace_id, newest: true, cursor, limit: ROWS },
-      }),
+      answer(
+        api.GET('/api/v1/artifacts', {
+          params: { query: { workspace_id, newest: true, cursor, limit: ROWS } },
+        }),
+      ),
   });
 
 export const artifactQuery = (id: string) =>
   queryOptions({
     queryKey: ['artifact', id],
-    queryFn: () => call<Artifact>('GET', pathOf({ kind: 'artifact', id })),
+    queryFn: () =>
+      answer(api.GET('/api/v1/artifacts/{artifact}', { params: { path: { artifact: id } } })),
   });
 
 export const attachmentQuery = (id: string) =>
   queryOptions({
     queryKey: ['attachment', id],
-    queryFn: () => call<Attachment>('GET', pathOf({ kind: 'attachment', id })),
+    queryFn: () =>
+      answer(api.GET('/api/v1/attachments/{attachment}', { params: { path: { attachment: id } } })),
   });
 
 /** All versions of the file that an artifact is one of. */
 export const versionsQuery = (id: string) =>
   queryOptions({
     queryKey: ['artifact', id, 'versions'],
-    queryFn: () => call<Page<Artifact>>('GET', `/artifacts/${encodeURIComponent(id)}/versions`),
+    queryFn: () =>
+      answer(
+        api.GET('/api/v1/artifacts/{artifact}/versions', {
+          params: { path: { artifact: id }, query: { limit: ROWS } },
+        }),
+      ),
   });
 
 export const restoreArtifact = (id: string) =>
-  call<Artifact>('POST', `/artifacts/${encodeURIComponent(id)}/restore`);
+  answer(api.POST('/api/v1/artifacts/{artifact}/restore', { params: { path: { artifact: id } } }));
 
 export const deleteAttachment = (id: string) =>
-  call<null>('DELETE', pathOf({ kind: 'attachment', id }));
+  answer(api.DELETE('/api/v1/attachments/{attachment}', { params: { path: { attachment: id } } }));
 
 export const knowledgeKey = (workspace: string) => ['workspace', workspace, 'knowledge'];
 
@@ -72,11 +74,11 @@ export const knowledgeQuery = (workspace_id: string, cursor?: string) =>
   queryOptions({
     queryKey: [...knowledgeKey(workspace_id), cursor ?? 'first'],
     queryFn: () =>
-      call<Page<KnowledgeFile>>('GET', '/knowledge', { query: { workspace_id, cursor } }),
+      answer(api.GET('/api/v1/knowledge', { params: { query: { workspace_id, cursor } } })),
   });
 
 export const deleteKnowledge = (id: string) =>
-  call<null>('DELETE', pathOf({ kind: 'knowledge', id }));
+  answer(api.DELETE('/api/v1/knowledge/{file}', { params: { path: { file: id } } }));
 
 /** How often it is asked how far a preview is, in milliseconds. */
 const MAKING = 1000;
@@ -84,11 +86,28 @@ const MAKING = 1000;
 const isComing = (preview: Preview | undefined) =>
   preview?.state === 'waiting' || preview?.state === 'making';
 
+function askFor({ kind, id }: FileRef) {
+  switch (kind) {
+    case 'artifact':
+      return api.GET('/api/v1/artifacts/{artifact}/preview', {
+        params: { path: { artifact: id } },
+      });
+    case 'attachment':
+      return api.GET('/api/v1/attachments/{attachment}/preview', {
+        params: { path: { attachment: id } },
+      });
+    case 'knowledge':
+      return api.GET('/api/v1/knowledge/{file}/preview', {
+        params: { path: { file: id } },
+      });
+  }
+}
+
 /** The preview of a file. To ask for it has it made. */
 export const previewQuery = (file: FileRef) =>
   queryOptions({
     queryKey: ['preview', file.kind, file.id],
-    queryFn: () => call<Preview>('GET', `${pathOf(file)}/preview`),
+    queryFn: () => answer(askFor(file)),
     refetchInterval: ({ state }) => (isComing(state.data) ? MAKING : false),
     // Its bytes never change, and one that is made stays.
     staleTime: ({ state }) => (state.data?.state === 'ready' ? Infinity : 0),
@@ -102,20 +121,32 @@ export const partOf = (preview: string, part: Part) => `/api/v1/previews/${previ
 export const sheetQuery = (preview: string, number: number) =>
   queryOptions({
     queryKey: ['preview-part', preview, 'sheet', number],
-    queryFn: () => call<Sheet>('GET', `/previews/${preview}/sheets/${number}`),
+    queryFn: () =>
+      answer(
+        api.GET('/api/v1/previews/{preview}/sheets/{number}', {
+          params: { path: { preview, number } },
+        }),
+      ),
     staleTime: Infinity,
   });
 
 export const textQuery = (preview: string) =>
   queryOptions({
     queryKey: ['preview-part', preview, 'text'],
-    queryFn: () => call<string>('GET', `/previews/${preview}/text`),
+    queryFn: () =>
+      answer(
+        api.GET('/api/v1/previews/{preview}/text', {
+          params: { path: { preview } },
+          parseAs: 'text',
+        }),
+      ),
     staleTime: Infinity,
   });
 
 export const markdownQuery = (preview: string) =>
   queryOptions({
     queryKey: ['preview-part', preview, 'markdown'],
-    queryFn: () => call<{ html: string }>('GET', `/previews/${preview}/markdown`),
+    queryFn: () =>
+      answer(api.GET('/api/v1/previews/{preview}/markdown', { params: { path: { preview } } })),
     staleTime: Infinity,
   });

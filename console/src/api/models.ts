@@ -1,31 +1,23 @@
 import { queryOptions } from '@tanstack/react-query';
-import { call, type Model, type ModelTest, type Page } from './chat';
+import { answer, api } from './client';
+import type { components } from './schema';
 
 export const modelsQuery = queryOptions({
   queryKey: ['models'],
-  queryFn: () => call<Page<Model>>('GET', '/admin/models'),
+  queryFn: () => answer(api.GET('/api/v1/admin/models')),
 });
 
-/** What can be set of a model. A key that is left out stays as it is, and null takes it away. */
-export interface ModelWish {
-  name: string;
-  base_url: string;
-  model: string;
-  context_tokens: number;
-  connect_timeout_seconds: number;
-  silence_timeout_seconds: number;
-  is_default: boolean;
-  api_key?: string | null;
-}
+type Schemas = components['schemas'];
 
-export const createModel = (body: ModelWish) => call<Model>('POST', '/admin/models', { body });
+export const createModel = (body: Schemas['CreateModel']) =>
+  answer(api.POST('/api/v1/admin/models', { body }));
 
-/** A model after a change, with what else has changed with it. */
-export type ChangedModel = Model & { notice?: string | null };
+/** A key that is left out stays as it is, and null takes it away. */
+export const changeModel = (model: string, body: Schemas['ChangeModel']) =>
+  answer(api.PATCH('/api/v1/admin/models/{model}', { params: { path: { model } }, body }));
 
-export const changeModel = (model: string, body: Partial<ModelWish> & { version: number }) =>
-  call<ChangedModel>('PATCH', `/admin/models/${model}`, { body });
+export const deleteModel = (model: string) =>
+  answer(api.DELETE('/api/v1/admin/models/{model}', { params: { path: { model } } }));
 
-export const deleteModel = (model: string) => call<null>('DELETE', `/admin/models/${model}`);
-
-export const testModel = (model: string) => call<ModelTest>('POST', `/admin/models/${model}/test`);
+export const testModel = (model: string) =>
+  answer(api.POST('/api/v1/admin/models/{model}/test', { params: { path: { model } } }));

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { type Accepted, call, type ChatState, type Page, type Thread } from './chat';
+import { answer, api } from './client';
 import type { MessageKind } from './thread-events';
 
 /** How often the list of threads is asked for, in milliseconds: a stream has one thread alone. */
@@ -10,7 +10,8 @@ const ROWS = 50;
 export const chatQuery = (workspace: string) =>
   queryOptions({
     queryKey: ['workspace', workspace, 'chat'],
-    queryFn: () => call<ChatState>('GET', `/workspaces/${workspace}/chat`),
+    queryFn: () =>
+      answer(api.GET('/api/v1/workspaces/{workspace}/chat', { params: { path: { workspace } } })),
     // Another person may change what keeps code from running.
     refetchInterval: 15_000,
   });
@@ -21,7 +22,9 @@ export const threadsQuery = (workspace_id: string, q: string | undefined) =>
   infiniteQueryOptions({
     queryKey: [...threadsKey(workspace_id), q ?? ''],
     queryFn: ({ pageParam: cursor }) =>
-      call<Page<Thread>>('GET', '/threads', { query: { workspace_id, q, cursor, limit: ROWS } }),
+      answer(
+        api.GET('/api/v1/threads', { params: { query: { workspace_id, q, cursor, limit: ROWS } } }),
+      ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
     refetchInterval: LIST_EVERY,
@@ -30,11 +33,11 @@ export const threadsQuery = (workspace_id: string, q: string | undefined) =>
 export const threadQuery = (thread: string) =>
   queryOptions({
     queryKey: ['thread', thread],
-    queryFn: () => call<Thread>('GET', `/threads/${encodeURIComponent(thread)}`),
+    queryFn: () => answer(api.GET('/api/v1/threads/{thread}', { params: { path: { thread } } })),
   });
 
 export const createThread = (workspace_id: string) =>
-  call<Thread>('POST', '/threads', { body: { workspace_id } });
+  answer(api.POST('/api/v1/threads', { body: { workspace_id } }));
 
 export interface ThreadChange {
   version: number;
@@ -43,9 +46,10 @@ export interface ThreadChange {
 }
 
 export const changeThread = (thread: string, body: ThreadChange) =>
-  call<Thread>('PATCH', `/threads/${thread}`, { body });
+  answer(api.PATCH('/api/v1/threads/{thread}', { params: { path: { thread } }, body }));
 
-export const deleteThread = (thread: string) => call<null>('DELETE', `/threads/${thread}`);
+export const deleteThread = (thread: string) =>
+  answer(api.DELETE('/api/v1/threads/{thread}', { params: { path: { thread } } }));
 
 export interface NewMessage {
   text: string;
@@ -55,12 +59,19 @@ export interface NewMessage {
 
 /** Sends a message. Under the same key it is sent once, however often it is tried. */
 export const sendMessage = (thread: string, body: NewMessage, key: string) =>
-  call<Accepted>('POST', `/threads/${thread}/messages`, {
-    body,
-    headers: { 'Idempotency-Key': key },
-  });
+  answer(
+    api.POST('/api/v1/threads/{thread}/messages', {
+      params: { path: { thread }, header: { 'Idempotency-Key': key } },
+      body,
+    }),
+  );
 
-export const stopReply = (thread: string) => call<unknown>('POST', `/threads/${thread}/stop`);
+export const stopReply = (thread: string) =>
+  answer(api.POST('/api/v1/threads/{thread}/stop', { params: { path: { thread } } }));
 
 export const retryMessage = (thread: string, message: string) =>
-  call<Accepted>('POST', `/threads/${thread}/messages/${message}/retry`);
+  answer(
+    api.POST('/api/v1/threads/{thread}/messages/{message}/retry', {
+      params: { path: { thread, message } },
+    }),
+  );

@@ -1,4 +1,3 @@
-import { withQuery } from './chat';
 import { Failure, failureOf, unreachable } from './failure';
 
 export interface Upload<View> {
@@ -40,7 +39,8 @@ export function upload<View>(
       if (request.status >= 200 && request.status < 300) resolve(body as View);
       else reject(failureOf(request.status, body));
     };
-    request.open('POST', withQuery(`/api/v1${path}`, { workspace_id, name: file.name }));
+    const query = new URLSearchParams({ workspace_id, name: file.name });
+    request.open('POST', `/api/v1${path}?${query.toString()}`);
     request.setRequestHeader('content-type', 'application/octet-stream');
     request.send(file);
   });

@@ -1,4 +1,4 @@
-import type { Attachment, UploadLimits } from '../api/chat';
+import type { Attachment, UploadLimits } from '../api/views';
 import { asFailure } from '../api/failure';
 import { deleteAttachment } from '../api/files';
 import { randomId } from '../api/random';

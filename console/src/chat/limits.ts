@@ -1,4 +1,4 @@
-import type { UploadLimits } from '../api/chat';
+import type { UploadLimits } from '../api/views';
 import { bytes } from '../format/bytes';
 
 interface Sized {

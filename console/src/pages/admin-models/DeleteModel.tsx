@@ -1,4 +1,4 @@
-import type { Model } from '../../api/chat';
+import type { Model } from '../../api/views';
 import { useChange } from '../../api/change';
 import { deleteModel, modelsQuery } from '../../api/models';
 import { Confirm } from '../../parts/Confirm';

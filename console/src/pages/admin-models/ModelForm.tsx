@@ -1,4 +1,4 @@
-import type { Model } from '../../api/chat';
+import type { Model } from '../../api/views';
 import { useChange } from '../../api/change';
 import { changeModel, modelsQuery } from '../../api/models';
 import { Conflict } from '../../parts/Conflict';

@@ -1,6 +1,6 @@
 import { Button, PasswordInput } from '@mantine/core';
 import { useState } from 'react';
-import type { Model } from '../../api/chat';
+import type { Model } from '../../api/views';
 import { useChange } from '../../api/change';
 import { changeModel, modelsQuery } from '../../api/models';
 import { Confirm } from '../../parts/Confirm';

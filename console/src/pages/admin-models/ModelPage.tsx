@@ -1,7 +1,7 @@
 import { Anchor } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { Model } from '../../api/chat';
+import type { Model } from '../../api/views';
 import { modelsQuery } from '../../api/models';
 import { Ago } from '../../parts/Ago';
 import { CopyText } from '../../parts/CopyText';

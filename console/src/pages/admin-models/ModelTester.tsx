@@ -1,5 +1,5 @@
 import { Button, Loader } from '@mantine/core';
-import type { Model, ModelTest, ModelTestStep } from '../../api/chat';
+import type { Model, ModelTest, ModelTestStep } from '../../api/views';
 import { useChange } from '../../api/change';
 import { testModel } from '../../api/models';
 import { type Column, DataTable } from '../../parts/DataTable';

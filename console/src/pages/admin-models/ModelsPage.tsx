@@ -2,7 +2,7 @@ import { Anchor } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Model } from '../../api/chat';
+import type { Model } from '../../api/views';
 import { useChange } from '../../api/change';
 import { changeModel, modelsQuery } from '../../api/models';
 import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';

@@ -1,7 +1,7 @@
 import { Anchor, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
-import type { Artifact } from '../../api/chat';
+import type { Artifact } from '../../api/views';
 import { artifactsQuery, contentOf, type FileRef } from '../../api/files';
 import { bytes } from '../../format/bytes';
 import { typeName } from '../../format/fileType';

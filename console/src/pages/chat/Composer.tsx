@@ -1,7 +1,7 @@
 import { Anchor, Button, FileButton, Switch, Textarea } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { type ClipboardEvent, type KeyboardEvent, useRef } from 'react';
-import type { ChatState } from '../../api/chat';
+import type { ChatState } from '../../api/views';
 import { type Draft, drafts } from '../../chat/drafts';
 import { limitsText } from '../../chat/limits';
 import { useMessageDraft } from '../../chat/useMessageDraft';

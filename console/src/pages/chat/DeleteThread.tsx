@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import type { Thread } from '../../api/chat';
+import type { Thread } from '../../api/views';
 import { useChange } from '../../api/change';
 import { artifactsKey } from '../../api/files';
 import { deleteThread, threadsKey } from '../../api/threads';

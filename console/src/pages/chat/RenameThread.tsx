@@ -1,6 +1,6 @@
 import { Modal, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import type { Thread } from '../../api/chat';
+import type { Thread } from '../../api/views';
 import { useChange } from '../../api/change';
 import { changeThread, threadQuery, threadsKey } from '../../api/threads';
 import { Form } from '../../parts/Form';

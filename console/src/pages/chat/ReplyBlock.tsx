@@ -1,7 +1,7 @@
 import { Anchor, Button } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
-import type { Thread } from '../../api/chat';
+import type { Thread } from '../../api/views';
 import { useChange } from '../../api/change';
 import { retryMessage, stopReply, threadsKey } from '../../api/threads';
 import { nowText } from '../../chat/telling';

@@ -1,4 +1,4 @@
-import type { Thread } from '../../api/chat';
+import type { Thread } from '../../api/views';
 import { useChange } from '../../api/change';
 import { changeThread, threadQuery, threadsKey } from '../../api/threads';
 import { useSession } from '../../frame/useSession';

@@ -1,6 +1,6 @@
 import { Title } from '@mantine/core';
 import { useState } from 'react';
-import type { Thread } from '../../api/chat';
+import type { Thread } from '../../api/views';
 import { RowMenu } from '../../parts/RowMenu';
 import { State } from '../../parts/State';
 import { DeleteThread } from './DeleteThread';

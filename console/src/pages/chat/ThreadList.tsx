@@ -2,7 +2,7 @@ import { Button, TextInput } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
-import type { Thread } from '../../api/chat';
+import type { Thread } from '../../api/views';
 import { threadsQuery } from '../../api/threads';
 import { ago } from '../../format/time';
 import { Icon } from '../../parts/Icon';

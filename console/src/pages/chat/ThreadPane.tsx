@@ -2,7 +2,7 @@ import { Anchor, VisuallyHidden } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import type { Thread } from '../../api/chat';
+import type { Thread } from '../../api/views';
 import { Failure } from '../../api/failure';
 import { artifactsKey } from '../../api/files';
 import type { Link as StreamLink } from '../../api/stream/line';

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import type { Thread } from '../../api/chat';
+import type { Thread } from '../../api/views';
 import type { Item, Reply, ThreadState } from '../../chat/view';
 import { sentence } from '../../parts/sentence';
 import { Notice } from '../../parts/Notice';

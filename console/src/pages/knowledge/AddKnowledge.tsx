@@ -1,7 +1,7 @@
 import { ActionIcon, Button, FileButton, Progress } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import type { KnowledgeFile, UploadLimits } from '../../api/chat';
+import type { KnowledgeFile, UploadLimits } from '../../api/views';
 import { asFailure } from '../../api/failure';
 import { knowledgeKey } from '../../api/files';
 import { randomId } from '../../api/random';

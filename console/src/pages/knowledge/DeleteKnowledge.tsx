@@ -1,4 +1,4 @@
-import type { KnowledgeFile } from '../../api/chat';
+import type { KnowledgeFile } from '../../api/views';
 import { useChange } from '../../api/change';
 import { deleteKnowledge, knowledgeKey } from '../../api/files';
 import { Confirm } from '../../parts/Confirm';

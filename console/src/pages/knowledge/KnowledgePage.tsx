@@ -2,7 +2,7 @@ import { Button, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { KnowledgeFile } from '../../api/chat';
+import type { KnowledgeFile } from '../../api/views';
 import { contentOf, type FileRef, knowledgeQuery } from '../../api/files';
 import { chatQuery } from '../../api/threads';
 import { bytes } from '../../format/bytes';

@@ -1,6 +1,6 @@
 import { VisuallyHidden } from '@mantine/core';
 import { type RefObject, useEffect, useRef, useState } from 'react';
-import type { PreviewPage } from '../../api/chat';
+import type { PreviewPage } from '../../api/views';
 import { partOf } from '../../api/files';
 import styles from './Pages.module.css';
 import { useZoom, type Zoom } from './useZoom';

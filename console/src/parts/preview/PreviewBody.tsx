@@ -1,6 +1,6 @@
 import { Loader, Progress } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import type { Preview } from '../../api/chat';
+import type { Preview } from '../../api/views';
 import { type FileRef, markdownQuery, partOf, previewQuery, textQuery } from '../../api/files';
 import { Loaded } from '../Loaded';
 import { Notice } from '../Notice';

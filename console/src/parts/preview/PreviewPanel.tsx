@@ -1,7 +1,7 @@
 import { ActionIcon, Button, NativeSelect, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import type { Artifact } from '../../api/chat';
+import type { Artifact } from '../../api/views';
 import { contentOf, type FileRef, versionsQuery } from '../../api/files';
 import { bytes } from '../../format/bytes';
 import { typeName } from '../../format/fileType';

@@ -1,4 +1,4 @@
-import type { Artifact } from '../../api/chat';
+import type { Artifact } from '../../api/views';
 import { useChange } from '../../api/change';
 import { restoreArtifact } from '../../api/files';
 import { Confirm } from '../Confirm';

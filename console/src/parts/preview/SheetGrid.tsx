@@ -1,6 +1,6 @@
 import { VisuallyHidden } from '@mantine/core';
 import { type CSSProperties, useLayoutEffect, useMemo, useRef, useState } from 'react';
-import type { Sheet, SheetCell } from '../../api/chat';
+import type { Sheet, SheetCell } from '../../api/views';
 import {
   cellsSeen,
   columnsSeen,

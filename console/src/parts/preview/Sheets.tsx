@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useId, useState } from 'react';
-import type { PreviewSheet } from '../../api/chat';
+import type { PreviewSheet } from '../../api/views';
 import { sheetQuery } from '../../api/files';
 import { Loaded } from '../Loaded';
 import { sentence } from '../sentence';

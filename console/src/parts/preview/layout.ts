@@ -1,4 +1,4 @@
-import type { Sheet } from '../../api/chat';
+import type { Sheet } from '../../api/views';
 
 /** Height of a row, in pixels. */
 export const ROW = 24;
@@ -82,7 +82,7 @@ export const place = (row: number, column: number) => `${row} ${column}`;
 export function mergesOf(sheet: Pick<Sheet, 'merges' | 'rows' | 'columns'>): Merges {
   const anchors = new Map<string, Placed>();
   const covered = new Set<string>();
-  for (const [top, left, bottom, right] of sheet.merges) {
+  for (const [top = -1, left = -1, bottom = -1, right = -1] of sheet.merges) {
     const lastRow = Math.min(bottom, sheet.rows.length - 1);
     const lastColumn = Math.min(right, sheet.columns.length - 1);
     if (top < 0 || left < 0 || lastRow < top || lastColumn < left) continue;

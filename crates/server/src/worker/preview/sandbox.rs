@@ -64,7 +64,6 @@ where
     let id = SandboxId::new();
     let hard_deadline = Utc::now() + TimeDelta::seconds(LIFE_SECONDS);
     let new = NewLease {
-        thread_id: None,
         id,
         profile_id: profile.id,
         thread_id: None,
