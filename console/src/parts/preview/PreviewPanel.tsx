@@ -46,7 +46,7 @@ export function PreviewPanel({ file, known, onShow, onClose }: Props) {
           </ActionIcon>
         </div>
         <div className={styles.tools}>
-          {file.kind === 'artifact' && <Versions file={file} onShow={onShow} />}
+          {file.kind === 'artifact' && <Versions key={file.id} file={file} onShow={onShow} />}
           <Button
             component="a"
             size="xs"
