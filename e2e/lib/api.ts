@@ -55,6 +55,18 @@ export async function changeWorkspace(
   await body(await request.patch(to, { data: { version, ...change } }), 200);
 }
 
+/** Lets code run in a workspace of a new server. */
+export async function letCodeRun(
+  request: APIRequestContext,
+  address: string,
+  workspace: string,
+): Promise<void> {
+  await activate(request, address);
+  const to = `${address}/api/v1/admin/sandbox`;
+  await body(await request.patch(to, { data: { code_execution: true } }), 200);
+  await changeWorkspace(request, address, workspace, { code_execution: true });
+}
+
 /** Proves and activates this machine's profile and makes it the default. */
 export async function activate(request: APIRequestContext, address: string): Promise<void> {
   const id = await thisMachine(request, address);

@@ -19,7 +19,7 @@ export async function signIn(page: Page, address: string, who: typeof ADMIN) {
   await page.getByLabel('E-mail').fill(who.email);
   await page.getByLabel('Password', { exact: true }).fill(who.password);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await expect(page.getByRole('heading', { level: 1, name: 'Code execution' })).toBeVisible();
+  await expect(page.getByRole('heading', { level: 1, name: 'Chat' })).toBeVisible();
 }
 
 /** Goes to a page by the rail, as people do. */

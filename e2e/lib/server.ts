@@ -17,7 +17,7 @@ export interface Server {
 
 const START_LIMIT_MS = 60_000;
 
-function setting(name: string): string {
+export function setting(name: string): string {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set: \`make journeys\` sets it`);
   return value;

@@ -1,5 +1,5 @@
 import { expect, type Page, test } from '@playwright/test';
-import { activate, askForSandbox, body, changeWorkspace, type Denied, main } from '../lib/api.js';
+import { askForSandbox, body, changeWorkspace, type Denied, letCodeRun, main } from '../lib/api.js';
 import { addProfile } from '../lib/database.js';
 import { look, lookAtOverlay } from '../lib/look.js';
 import { confirm, EDITOR, go, setUp, signIn } from '../lib/people.js';
@@ -79,9 +79,7 @@ test('a member sees and ends own sandboxes, until the profile is disabled', asyn
 async function open(page: Page, workspace: string) {
   const { request } = page;
   const admin = `${server.address}/api/v1/admin`;
-  await activate(request, server.address);
-  await body(await request.patch(`${admin}/sandbox`, { data: { code_execution: true } }), 200);
-  await changeWorkspace(request, server.address, workspace, { code_execution: true });
+  await letCodeRun(request, server.address, workspace);
   const data = { ...EDITOR, workspace_id: workspace, role: 'editor' };
   await body(await request.post(`${admin}/users`, { data }), 201);
 }

@@ -75,6 +75,8 @@ async function makeWorkspace(page: Page) {
   await expect(page.getByRole('row', { name: 'Research' })).toContainText('off');
   // Whoever makes it owns it.
   await page.getByLabel('Switch workspace').selectOption({ label: 'Research' });
+  await expect(page.getByRole('heading', { level: 1, name: 'Chat' })).toBeVisible();
+  await go(page, 'Code execution');
   await expect(page.getByRole('definition').filter({ hasText: 'Research' })).toBeVisible();
   await go(page, 'Members');
   await expect(page.getByLabel('Role of Ada')).toHaveValue('owner');

@@ -13,6 +13,8 @@ import { Frame } from '../frame/Frame';
 import { NotFound, RouteFailed } from '../frame/Lost';
 import { AccountPage } from '../pages/account/AccountPage';
 import { ApiReferencePage } from '../pages/api-reference/ApiReferencePage';
+import { ModelPage } from '../pages/admin-models/ModelPage';
+import { ModelsPage } from '../pages/admin-models/ModelsPage';
 import { AuditPage } from '../pages/admin-audit/AuditPage';
 import { readAuditSearch } from '../pages/admin-audit/search';
 import { ProfilePage } from '../pages/admin-profile/ProfilePage';
@@ -21,11 +23,18 @@ import { SandboxesPage } from '../pages/admin-sandboxes/SandboxesPage';
 import { UsersPage } from '../pages/admin-users/UsersPage';
 import { WorkspacePage } from '../pages/admin-workspaces/WorkspacePage';
 import { WorkspacesPage } from '../pages/admin-workspaces/WorkspacesPage';
+import { ArtifactsPage } from '../pages/artifacts/ArtifactsPage';
+import { ChatPage } from '../pages/chat/ChatPage';
+import { NewThread } from '../pages/chat/NewThread';
+import { readChatSearch } from '../pages/chat/search';
+import { ThreadPane } from '../pages/chat/ThreadPane';
 import { CodeExecutionPage } from '../pages/code-execution/CodeExecutionPage';
+import { KnowledgePage } from '../pages/knowledge/KnowledgePage';
 import { MembersPage } from '../pages/members/MembersPage';
 import { OwnSandboxesPage } from '../pages/sandboxes/OwnSandboxesPage';
 import { SetupPage } from '../pages/setup/SetupPage';
 import { SignInPage } from '../pages/sign-in/SignInPage';
+import { readPreview } from '../parts/preview/usePreview';
 import { readListSearch } from '../parts/useListSearch';
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
@@ -78,10 +87,41 @@ const home = createRoute({
     const { memberships, user } = context.session;
     const workspace = memberships[0]?.workspace_id;
     if (workspace !== undefined) {
-      throw redirect({ to: '/w/$workspace/code-execution', params: { workspace } });
+      throw redirect({ to: '/w/$workspace/chat', params: { workspace } });
     }
     throw redirect({ to: user.is_system_admin ? '/admin/system/sandbox' : '/account' });
   },
+});
+
+const chat = createRoute({
+  getParentRoute: () => frame,
+  path: '/w/$workspace/chat',
+  validateSearch: readChatSearch,
+  component: ChatPage,
+});
+
+const newThread = createRoute({ getParentRoute: () => chat, path: '/', component: NewThread });
+
+const thread = createRoute({ getParentRoute: () => chat, path: '$thread', component: ThreadPane });
+
+/** A list of files beside which one of them can be looked at. */
+const readFileListSearch = (search: Record<string, unknown>) => ({
+  ...readListSearch(search),
+  ...readPreview(search),
+});
+
+const artifacts = createRoute({
+  getParentRoute: () => frame,
+  path: '/w/$workspace/artifacts',
+  validateSearch: readFileListSearch,
+  component: ArtifactsPage,
+});
+
+const knowledge = createRoute({
+  getParentRoute: () => frame,
+  path: '/w/$workspace/knowledge',
+  validateSearch: readFileListSearch,
+  component: KnowledgePage,
 });
 
 const codeExecution = createRoute({
@@ -135,6 +175,19 @@ const profile = createRoute({
   component: ProfilePage,
 });
 
+const models = createRoute({
+  getParentRoute: () => admin,
+  path: '/admin/system/models',
+  validateSearch: readListSearch,
+  component: ModelsPage,
+});
+
+const model = createRoute({
+  getParentRoute: () => admin,
+  path: '/admin/system/models/$model',
+  component: ModelPage,
+});
+
 const sandboxes = createRoute({
   getParentRoute: () => admin,
   path: '/admin/sandboxes',
@@ -175,11 +228,24 @@ const tree = root.addChildren([
   apiReference,
   frame.addChildren([
     home,
+    chat.addChildren([newThread, thread]),
+    artifacts,
+    knowledge,
     codeExecution,
     members,
     ownSandboxes,
     account,
-    admin.addChildren([sandbox, profile, sandboxes, workspaces, workspace, users, audit]),
+    admin.addChildren([
+      sandbox,
+      profile,
+      models,
+      model,
+      sandboxes,
+      workspaces,
+      workspace,
+      users,
+      audit,
+    ]),
   ]),
 ]);
 

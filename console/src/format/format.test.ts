@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { bytes } from './bytes';
-import { ago, countdown, span } from './time';
+import { ending, hasPicture, typeName } from './fileType';
+import { ago, countdown, span, took } from './time';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
 const before = (seconds: number) => new Date(now - seconds * 1000).toISOString();
@@ -37,4 +38,20 @@ test('bytes are told in binary units', () => {
   expect(bytes(1536)).toBe('1.5 KiB');
   expect(bytes(310 * 1024 * 1024)).toBe('310 MiB');
   expect(bytes(1024 ** 3)).toBe('1 GiB');
+});
+
+test('what was taken is told with a part of a second only where that matters', () => {
+  expect(took(4210)).toBe('4.2 s');
+  expect(took(0)).toBe('0.0 s');
+  expect(took(59_400)).toBe('59 s');
+  expect(took(65_000)).toBe('1 min 5 s');
+});
+
+test('a file is called by its ending, else by what it holds', () => {
+  expect(typeName('deck.PPTX', 'application/zip')).toBe('Presentation');
+  expect(typeName('data', 'application/x-thing')).toBe('application/x-thing');
+  expect(ending('archive.tar.gz')).toBe('gz');
+  expect(ending('a.verylongending')).toBe('');
+  expect(hasPicture('photo', 'image/png')).toBe(true);
+  expect(hasPicture('a.csv', 'text/csv')).toBe(false);
 });

@@ -42,3 +42,11 @@ export function span(seconds: number): string {
   if (seconds >= MINUTE && seconds % MINUTE === 0) return `${seconds / MINUTE} min`;
   return `${seconds} s`;
 }
+
+/** How long something took: `0.4 s`, `4.2 s`, `1 min 5 s`. */
+export function took(ms: number): string {
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < MINUTE) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  const whole = Math.round(seconds);
+  return `${Math.floor(whole / MINUTE)} min ${whole % MINUTE} s`;
+}

@@ -21,6 +21,17 @@ export function Rail({ session, onGo }: Props) {
       {workspace !== undefined && (
         <>
           <Switcher session={session} workspace={workspace} onGo={onGo} />
+          <Group name="Work">
+            <RailLink to="/w/$workspace/chat" params={{ workspace }}>
+              Chat
+            </RailLink>
+            <RailLink to="/w/$workspace/artifacts" params={{ workspace }}>
+              Artifacts
+            </RailLink>
+            <RailLink to="/w/$workspace/knowledge" params={{ workspace }}>
+              Knowledge
+            </RailLink>
+          </Group>
           <Group name="Workspace">
             <RailLink to="/w/$workspace/members" params={{ workspace }}>
               Members
@@ -37,6 +48,7 @@ export function Rail({ session, onGo }: Props) {
       {user.is_system_admin && (
         <Group name="Admin">
           <RailLink to="/admin/system/sandbox">System → Sandbox</RailLink>
+          <RailLink to="/admin/system/models">System → Models</RailLink>
           <RailLink to="/admin/sandboxes">Sandboxes live</RailLink>
           <RailLink to="/admin/workspaces">Workspaces</RailLink>
           <RailLink to="/admin/users">Users</RailLink>
@@ -79,7 +91,7 @@ function Switcher({ session, workspace, onGo }: Props & { workspace: string }) {
       onChange={(event) => {
         onGo();
         void navigate({
-          to: '/w/$workspace/code-execution',
+          to: '/w/$workspace/chat',
           params: { workspace: event.currentTarget.value },
         });
       }}

@@ -2,6 +2,7 @@ import { Button } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { answer, api } from '../api/client';
+import { drafts } from '../chat/drafts';
 
 export function SignOut() {
   const queries = useQueryClient();
@@ -12,6 +13,7 @@ export function SignOut() {
       await navigate({ to: '/sign-in' });
       // Nothing of this person stays for the next one at the same browser.
       queries.clear();
+      drafts.forget();
     },
   });
   return (

@@ -56,9 +56,9 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    live: Live,
     /// Told when a preview was asked for, so that nobody waits for the next look into the queue.
     preview_wanted: Notify,
-    live: Live,
     metrics: Metrics,
     models: ModelClient,
 }
@@ -96,8 +96,8 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
-                preview_wanted: Notify::new(),
                 live: Live::default(),
+                preview_wanted: Notify::new(),
                 metrics: Metrics::default(),
                 models: ModelClient::default(),
             }),
@@ -152,12 +152,12 @@ impl App {
         &self.inner.running
     }
 
-    pub(crate) fn preview_wanted(&self) -> &Notify {
-        &self.inner.preview_wanted
-    }
-
     pub(crate) fn live(&self) -> &Live {
         &self.inner.live
+    }
+
+    pub(crate) fn preview_wanted(&self) -> &Notify {
+        &self.inner.preview_wanted
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

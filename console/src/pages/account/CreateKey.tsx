@@ -12,6 +12,10 @@ const SCOPES: readonly [string, string][] = [
   ['files:read', 'Read files of sandboxes'],
   ['files:write', 'Put files into sandboxes'],
   ['artifacts:read', 'Read artifacts'],
+  ['threads:read', 'Read threads'],
+  ['threads:write', 'Write in threads'],
+  ['knowledge:read', 'Read knowledge'],
+  ['knowledge:write', 'Change knowledge'],
 ];
 
 export function CreateKey({ workspace }: { workspace: string }) {

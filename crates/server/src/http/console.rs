@@ -33,6 +33,12 @@ const NONCE: &str = "__NONCE__";
 /// The folder of files whose names change with what is in them.
 const ASSETS: &str = "assets/";
 
+/// What tells the scripts of workers from those of the page.
+const WORKER: &str = ".worker-";
+
+/// What a worker may do, which takes its policy from the answer that it came with: ask this server.
+const WORKER_CSP: &str = "default-src 'none'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
 /// Everything that is no route of the API.
 pub(crate) async fn any(State(_): State<App>, method: Method, uri: Uri) -> Response {
     let path = uri.path().trim_start_matches('/');
@@ -61,7 +67,14 @@ fn asset(path: &str, file: EmbeddedFile) -> Response {
         "no-cache"
     };
     let headers = [(CONTENT_TYPE, kind), (CACHE_CONTROL, keep.to_owned())];
-    (headers, file.data).into_response()
+    let mut response = (headers, file.data).into_response();
+    if path.contains(WORKER) {
+        let policy = HeaderValue::from_static(WORKER_CSP);
+        response
+            .headers_mut()
+            .insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response
 }
 
 /// The page, with a policy under which nothing runs but the console's own files.

@@ -1,0 +1,37 @@
+import type { ThreadEvent } from '../thread-events';
+import { SseReader } from './sse';
+
+/** The server does not give the stream. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+
+  constructor(readonly status: number) {
+    super(`refused with ${status}`);
+  }
+}
+
+/**
+ * The events of a thread after a number, in parts as they come. A part without any is a sign of
+ * life.
+ */
+export async function* openThread(
+  thread: string,
+  after: number,
+  signal: AbortSignal,
+): AsyncGenerator<ThreadEvent[], void> {
+  const path = `/api/v1/threads/${encodeURIComponent(thread)}/events?after=${after}`;
+  const response = await fetch(path, { signal, cache: 'no-store' });
+  if (!response.ok || response.body === null) throw new Refused(response.status);
+  yield [];
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const events = new SseReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield events.feed(value).map((data) => JSON.parse(data) as ThreadEvent);
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}

@@ -1,0 +1,77 @@
+import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { answer, api } from './client';
+import type { MessageKind } from './thread-events';
+
+/** How often the list of threads is asked for, in milliseconds: a stream has one thread alone. */
+const LIST_EVERY = 5000;
+
+const ROWS = 50;
+
+export const chatQuery = (workspace: string) =>
+  queryOptions({
+    queryKey: ['workspace', workspace, 'chat'],
+    queryFn: () =>
+      answer(api.GET('/api/v1/workspaces/{workspace}/chat', { params: { path: { workspace } } })),
+    // Another person may change what keeps code from running.
+    refetchInterval: 15_000,
+  });
+
+export const threadsKey = (workspace: string) => ['workspace', workspace, 'threads'];
+
+export const threadsQuery = (workspace_id: string, q: string | undefined) =>
+  infiniteQueryOptions({
+    queryKey: [...threadsKey(workspace_id), q ?? ''],
+    queryFn: ({ pageParam: cursor }) =>
+      answer(
+        api.GET('/api/v1/threads', { params: { query: { workspace_id, q, cursor, limit: ROWS } } }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+    refetchInterval: LIST_EVERY,
+  });
+
+export const threadQuery = (thread: string) =>
+  queryOptions({
+    queryKey: ['thread', thread],
+    queryFn: () => answer(api.GET('/api/v1/threads/{thread}', { params: { path: { thread } } })),
+  });
+
+export const createThread = (workspace_id: string) =>
+  answer(api.POST('/api/v1/threads', { body: { workspace_id } }));
+
+export interface ThreadChange {
+  version: number;
+  title?: string;
+  is_shared?: boolean;
+}
+
+export const changeThread = (thread: string, body: ThreadChange) =>
+  answer(api.PATCH('/api/v1/threads/{thread}', { params: { path: { thread } }, body }));
+
+export const deleteThread = (thread: string) =>
+  answer(api.DELETE('/api/v1/threads/{thread}', { params: { path: { thread } } }));
+
+export interface NewMessage {
+  text: string;
+  kind: MessageKind;
+  attachments: string[];
+}
+
+/** Sends a message. Under the same key it is sent once, however often it is tried. */
+export const sendMessage = (thread: string, body: NewMessage, key: string) =>
+  answer(
+    api.POST('/api/v1/threads/{thread}/messages', {
+      params: { path: { thread }, header: { 'Idempotency-Key': key } },
+      body,
+    }),
+  );
+
+export const stopReply = (thread: string) =>
+  answer(api.POST('/api/v1/threads/{thread}/stop', { params: { path: { thread } } }));
+
+export const retryMessage = (thread: string, message: string) =>
+  answer(
+    api.POST('/api/v1/threads/{thread}/messages/{message}/retry', {
+      params: { path: { thread, message } },
+    }),
+  );

@@ -1,0 +1,104 @@
+import { Button } from '@mantine/core';
+import type { Thread } from '../../api/views';
+import type { Item, Reply, ThreadState } from '../../chat/view';
+import { sentence } from '../../parts/sentence';
+import { Notice } from '../../parts/Notice';
+import { FileCards } from './FileCard';
+import { MessageBlock } from './MessageBlock';
+import { ReplyBlock } from './ReplyBlock';
+import styles from './Thread.module.css';
+import { useStickToEnd } from './useStickToEnd';
+
+interface Props {
+  thread: Thread;
+  state: ThreadState;
+  isLoading: boolean;
+  running: Reply | null;
+}
+
+/** Messages, replies and what else happened, oldest first. */
+export function Timeline({ thread, state, isLoading, running }: Props) {
+  const { scroll, content, isAtEnd, onScroll, toEnd } = useStickToEnd();
+  return (
+    <div
+      ref={scroll}
+      className={styles.scroll}
+      tabIndex={0}
+      role="region"
+      aria-label="Messages"
+      onScroll={onScroll}
+    >
+      <div ref={content} className={styles.items}>
+        {isLoading && <div role="status">Loading</div>}
+        {!isLoading && state.items.length === 0 && <div>Nothing was said here yet.</div>}
+        {state.items.map((item) => (
+          <ItemBlock
+            key={`${item.kind} ${item.id}`}
+            item={item}
+            thread={thread}
+            state={state}
+            isRunning={running !== null}
+          />
+        ))}
+      </div>
+      {!isAtEnd && (
+        <div className={styles.newest}>
+          <Button size="xs" variant="default" onClick={toEnd}>
+            Go to the newest
+          </Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface ItemProps {
+  item: Item;
+  thread: Thread;
+  state: ThreadState;
+  isRunning: boolean;
+}
+
+function ItemBlock({ item, thread, state, isRunning }: ItemProps) {
+  switch (item.kind) {
+    case 'message':
+      return <MessageBlock message={item} />;
+    case 'reply': {
+      const reply = state.replies[item.id];
+      if (!reply) return null;
+      const asked = state.items.findLast(({ kind }) => kind === 'message');
+      const newest = state.items.findLast(({ kind }) => kind === 'reply');
+      const isNewest = newest?.id === item.id && asked?.id === reply.replyTo;
+      return (
+        <ReplyBlock
+          thread={thread}
+          reply={reply}
+          isCode={isCode(state, reply)}
+          mayRetry={isNewest && thread.may_write && !isRunning}
+        />
+      );
+    }
+    case 'notice':
+      return (
+        <Notice tone="info" title={sentence(item.notice.text)}>
+          {item.notice.fix && sentence(item.notice.fix)}
+        </Notice>
+      );
+    case 'restored':
+      return (
+        <div className={styles.reply}>
+          <div className={styles.plan}>
+            Version {item.file.restoredVersion ?? '?'} of {item.file.name} was restored as version{' '}
+            {item.file.version}.
+          </div>
+          <FileCards files={[item.file]} />
+        </div>
+      );
+  }
+}
+
+/** Whether the reply runs Python that a person typed. */
+const isCode = (state: ThreadState, reply: Reply): boolean =>
+  state.items.some(
+    (item) => item.kind === 'message' && item.id === reply.replyTo && item.code === 'code',
+  );

@@ -1,0 +1,130 @@
+import { VisuallyHidden } from '@mantine/core';
+import { type RefObject, useEffect, useRef, useState } from 'react';
+import type { PreviewPage } from '../../api/views';
+import { partOf } from '../../api/files';
+import styles from './Pages.module.css';
+import { useZoom, type Zoom } from './useZoom';
+import { ZoomBar } from './ZoomBar';
+
+interface Props {
+  preview: string;
+  pages: readonly PreviewPage[];
+  /** How many the file has; there may be fewer to see. */
+  count: number;
+}
+
+/** A document page by page, with all of them small at its side. */
+export function Pages({ preview, pages, count }: Props) {
+  const zoom = useZoom();
+  const scroll = useRef<HTMLDivElement>(null);
+  const [present, go] = usePresentPage(scroll, pages);
+  return (
+    <>
+      <ZoomBar zoom={zoom}>
+        <span role="status">
+          Page {present} of {count}
+        </span>
+      </ZoomBar>
+      <div className={styles.both}>
+        <nav className={styles.thumbnails} aria-label="Pages">
+          {pages.map(({ number, width, height }) => (
+            <button
+              key={number}
+              type="button"
+              className={styles.thumbnail}
+              aria-current={number === present ? 'page' : undefined}
+              aria-label={`Page ${number}`}
+              onClick={() => go(number)}
+            >
+              <img
+                src={partOf(preview, `thumbnails/${number}`)}
+                alt=""
+                loading="lazy"
+                width={width}
+                height={height}
+              />
+              <span aria-hidden="true">{number}</span>
+            </button>
+          ))}
+        </nav>
+        <div className={styles.pages} ref={scroll} tabIndex={0} role="region" aria-label="Document">
+          {pages.map((page) => (
+            <ShownPage key={page.number} preview={preview} page={page} zoom={zoom} />
+          ))}
+        </div>
+      </div>
+    </>
+  );
+}
+
+interface PageProps {
+  preview: string;
+  page: PreviewPage;
+  zoom: Zoom;
+}
+
+/** A picture of a page. Whoever does not see it has its text. */
+function ShownPage({ preview, page, zoom }: PageProps) {
+  const { number, width, height, text } = page;
+  const [tries, setTries] = useState(0);
+  const [isBroken, setBroken] = useState(false);
+  return (
+    <figure className={styles.page} data-page={number}>
+      {isBroken ? (
+        <button
+          type="button"
+          onClick={() => {
+            setBroken(false);
+            setTries(tries + 1);
+          }}
+        >
+          Page {number} did not load. Load it again
+        </button>
+      ) : (
+        <img
+          key={tries}
+          className={zoom.factor === null ? styles.fitted : styles.sized}
+          src={partOf(preview, `pages/${number}`)}
+          alt={`Page ${number}`}
+          loading="lazy"
+          width={width}
+          height={height}
+          style={zoom.factor === null ? {} : { width: width * zoom.factor }}
+          onError={() => setBroken(true)}
+        />
+      )}
+      <VisuallyHidden component="figcaption">{text}</VisuallyHidden>
+    </figure>
+  );
+}
+
+/** The page that is looked at, and a way to go to another. */
+function usePresentPage(
+  scroll: RefObject<HTMLDivElement | null>,
+  pages: readonly PreviewPage[],
+): [number, (page: number) => void] {
+  const [present, setPresent] = useState(pages[0]?.number ?? 1);
+  useEffect(() => {
+    const box = scroll.current;
+    if (box === null) return;
+    const shares = new Map<number, number>();
+    const observer = new IntersectionObserver(
+      (entries) => {
+        for (const { target, intersectionRect } of entries) {
+          const number = Number((target as HTMLElement).dataset.page);
+          shares.set(number, intersectionRect.height);
+        }
+        const [most] = [...shares].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]);
+        if (most && most[1] > 0) setPresent(most[0]);
+      },
+      { root: box, threshold: [0, 0.25, 0.5, 0.75, 1] },
+    );
+    for (const page of box.querySelectorAll('[data-page]')) observer.observe(page);
+    return () => observer.disconnect();
+  }, [scroll, pages]);
+  const go = (page: number) => {
+    scroll.current?.querySelector(`[data-page="${page}"]`)?.scrollIntoView({ block: 'start' });
+    setPresent(page);
+  };
+  return [present, go];
+}

@@ -1,0 +1,24 @@
+import { Drawer } from '@mantine/core';
+import type { FileFacts } from './useFileFacts';
+import { PreviewPanel } from './PreviewPanel';
+import styles from './PreviewDrawer.module.css';
+import type { FileRef } from '../../api/files';
+
+interface Props {
+  file: FileRef;
+  known?: FileFacts | undefined;
+  onShow: (file: FileRef) => void;
+  onClose: () => void;
+}
+
+/** The preview over the page, where there is no room beside it. */
+export const PreviewDrawer = (props: Props) => (
+  <Drawer.Root opened position="right" size="min(100%, 860px)" onClose={props.onClose}>
+    <Drawer.Overlay />
+    <Drawer.Content aria-label="Preview">
+      <Drawer.Body className={styles.body ?? ''}>
+        <PreviewPanel {...props} />
+      </Drawer.Body>
+    </Drawer.Content>
+  </Drawer.Root>
+);
