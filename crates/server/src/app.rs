@@ -19,6 +19,7 @@ pub mod profiles;
 pub mod running;
 pub mod sandboxes;
 pub mod setup;
+pub(crate) mod spool;
 pub mod threads;
 mod uploads;
 pub mod users;
@@ -39,6 +40,7 @@ use crate::config::Config;
 use crate::metrics::Metrics;
 use gate::BreakGlass;
 use running::Running;
+use spool::Spool;
 
 /// The server's state. Clones share it.
 #[derive(Clone)]
@@ -56,6 +58,7 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    spool: Spool,
     live: Live,
     /// Told when a preview was asked for, so that nobody waits for the next look into the queue.
     preview_wanted: Notify,
@@ -85,6 +88,7 @@ impl App {
     /// Puts a server together.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
+        let spool = Spool::new(parts.config.data.join("spool"));
         Self {
             inner: Arc::new(Inner {
                 config: parts.config,
@@ -96,6 +100,7 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
+                spool,
                 live: Live::default(),
                 preview_wanted: Notify::new(),
                 metrics: Metrics::default(),
@@ -146,6 +151,10 @@ impl App {
 
     pub(crate) fn passwords(&self) -> &Passwords {
         &self.inner.passwords
+    }
+
+    pub(crate) fn spool(&self) -> &Spool {
+        &self.inner.spool
     }
 
     pub(crate) fn running(&self) -> &Running {

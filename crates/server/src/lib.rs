@@ -14,6 +14,7 @@ mod metrics;
 pub mod program;
 pub mod reset;
 pub mod secrets;
+mod serving;
 mod tls;
 mod worker;
 

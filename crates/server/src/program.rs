@@ -3,15 +3,14 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::extract::connect_info::Connected;
-use axum::serve::{IncomingStream, Listener, ListenerExt as _};
+use axum::serve::ListenerExt as _;
 use glovebox_client::{GatewayAddress, GatewayClient, GatewayIdentity};
 use glovebox_protocol::ids::InstallationId;
 use glovebox_protocol::sign::{Credential, SigningKey};
 use glovebox_store::{Backend, Objects, Store, StoreError};
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
 use crate::app::{App, Parts};
 use crate::config::{Config, InvalidSetting};
@@ -19,13 +18,11 @@ use crate::gateway::{Supervised, socket};
 use crate::secrets::{
     CREDENTIAL, SIGNING_KEY, master_key, new_credential, new_signing_key, secret,
 };
+use crate::serving::answer;
 use crate::tls::{TlsError, TlsListener};
 
 /// The name of the setting that holds the installation's id.
 const INSTALLATION: &str = "installation";
-
-/// How long requests may go on after the server was told to stop.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Why a server does not run.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +33,8 @@ pub enum ProgramError {
     /// The database, the master key or the files cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A folder of the data folder cannot be made.
-    #[error("making the folder {path}")]
+    /// A folder of the data folder, or the file of the database, cannot be made.
+    #[error("making {path}")]
     Folder {
         /// Which one.
         path: String,
@@ -69,9 +66,9 @@ pub enum ProgramError {
     /// It cannot speak TLS.
     #[error("beginning to speak TLS")]
     Tls(#[from] TlsError),
-    /// It stopped answering.
-    #[error("answering requests")]
-    Serve(#[source] std::io::Error),
+    /// Something that it does beside its requests has ended.
+    #[error("a part of the server has ended; its log says why")]
+    Background,
 }
 
 /// A server that listens and has not answered yet.
@@ -95,6 +92,9 @@ enum Door {
 /// See [`ProgramError`].
 pub async fn open_store(config: &Config) -> Result<Store, ProgramError> {
     make_folders(config)?;
+    if config.database.starts_with("sqlite:") {
+        keep_private(Path::new(file_of(&config.database)))?;
+    }
     let store = Store::open(&config.database).await?;
     if store.backend() == Backend::Sqlite {
         if store.version().await? > 0 && store.check_version().await.is_err() {
@@ -138,6 +138,23 @@ pub async fn open_to_fill(config: &Config) -> Result<Store, ProgramError> {
 /// When it is not there.
 pub fn objects(config: &Config) -> Result<Objects, StoreError> {
     Objects::in_folder(&config.data.join("objects"))
+}
+
+/// Makes the file of the database where it is not there, and sees to it that only its owner reads
+/// it, whatever folder it lies in: SQLite gives the files beside it the same mode.
+fn keep_private(path: &Path) -> Result<(), ProgramError> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+    let failed = |source| ProgramError::Folder {
+        path: path.display().to_string(),
+        source,
+    };
+    std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|file| file.set_permissions(std::fs::Permissions::from_mode(0o600)))
+        .map_err(failed)
 }
 
 /// The file of an address of SQLite.
@@ -254,39 +271,6 @@ async fn listen(at: &mut SocketAddr) -> Result<TcpListener, ProgramError> {
     Ok(listener)
 }
 
-/// Answers requests until `stop` is done, and those under way for a while longer.
-async fn answer<L>(
-    listener: L,
-    routes: axum::Router,
-    stop: impl Future<Output = ()> + Send + 'static,
-) -> Result<(), ProgramError>
-where
-    L: Listener,
-    L::Addr: std::fmt::Debug,
-    SocketAddr: for<'a> Connected<IncomingStream<'a, L>>,
-{
-    let service = routes.into_make_service_with_connect_info::<SocketAddr>();
-    let (told, stopped) = tokio::sync::oneshot::channel::<()>();
-    let serving = axum::serve(listener, service).with_graceful_shutdown(async move {
-        stop.await;
-        // Nobody has to wait for it.
-        let _ = told.send(());
-    });
-    let deadline = async {
-        // Where it was never told, serving itself has failed.
-        if stopped.await.is_ok() {
-            tokio::time::sleep_until(tokio::time::Instant::now() + GRACE).await;
-        } else {
-            std::future::pending::<()>().await;
-        }
-    };
-    tokio::select! {
-        served = serving.into_future() => served.map_err(ProgramError::Serve),
-        // Streams of events have no end of their own.
-        () = deadline => Ok(()),
-    }
-}
-
 impl Server {
     /// Puts a server together and listens.
     ///
@@ -327,33 +311,35 @@ impl Server {
         self,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ProgramError> {
-        let gateway = tokio::spawn(self.supervised.run());
+        let mut background = JoinSet::new();
         let queues = self.app.config().queues.clone();
-        let worker = tokio::spawn(crate::worker::run(self.app.clone(), queues));
-        let marking = tokio::spawn(crate::worker::mark_driven(self.app.clone()));
-        let metrics = self.metrics.map(|listener| {
+        background.spawn(self.supervised.run());
+        background.spawn(crate::worker::run(self.app.clone(), queues));
+        background.spawn(crate::worker::mark_driven(self.app.clone()));
+        if let Some(listener) = self.metrics {
             let routes = crate::http::metrics_router(self.app.clone());
-            tokio::spawn(async move { axum::serve(listener, routes).await })
-        });
-        let routes = crate::http::router(self.app.clone());
-        let served = match self.listener {
-            // Events are small and each of them is news. Where it cannot be set they come later.
-            Door::Plain(listener) => {
-                let listener = listener.tap_io(|stream| {
-                    let _ = stream.set_nodelay(true);
-                });
-                answer(listener, routes, stop).await
-            }
-            Door::Tls(listener) => answer(listener.tap_io(|_| {}), routes, stop).await,
-        };
-        worker.abort();
-        marking.abort();
-        if let Some(metrics) = metrics {
-            metrics.abort();
+            background.spawn(answer(listener, routes, std::future::pending()));
         }
+        let routes = crate::http::router(self.app.clone());
+        let answering = async {
+            match self.listener {
+                // Events are small and each of them is news. Where it cannot be set they come later.
+                Door::Plain(listener) => {
+                    let listener = listener.tap_io(|stream| {
+                        let _ = stream.set_nodelay(true);
+                    });
+                    answer(listener, routes, stop).await;
+                }
+                Door::Tls(listener) => answer(*listener, routes, stop).await,
+            }
+        };
+        let served = tokio::select! {
+            () = answering => Ok(()),
+            // None of them has an end: a server without one of them would only look alive.
+            _ = background.join_next() => Err(ProgramError::Background),
+        };
         // Its gateway ends with it: sandboxes stay, for the next one.
-        gateway.abort();
-        let _ = gateway.await;
+        background.shutdown().await;
         self.app.store().close().await;
         served
     }

@@ -114,6 +114,11 @@ impl Store {
         let pool = AnyPoolOptions::new()
             .max_connections(CONNECTIONS)
             .acquire_timeout(Duration::from_millis(PATIENCE_MS))
+            // SQLite takes a transaction back by itself where the disk is full or broken. The driver
+            // does not see that and would begin the next one inside: such a connection is closed.
+            .before_acquire(|connection, _| {
+                Box::pin(async move { Ok(!connection.is_in_transaction()) })
+            })
             .after_connect(move |connection, _| {
                 Box::pin(async move {
                     if backend == Backend::Sqlite {
@@ -352,5 +357,33 @@ mod tests {
         ] {
             assert_eq!(without_password(given), shown);
         }
+    }
+    #[tokio::test]
+    async fn a_disk_that_was_full_is_only_in_the_way_while_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("gb.db");
+        let store = Store::open(&format!("sqlite://{}", file.display())).await;
+        let store = store.unwrap();
+        store.migrate().await.unwrap();
+        for _ in 0..3 * CONNECTIONS {
+            let mut changes = store.begin().await.unwrap();
+            let run = async |changes: &mut Transaction, text: &'static str| {
+                sqlx::query(text).execute(&mut *changes.inner).await
+            };
+            run(&mut changes, "PRAGMA max_page_count = 1")
+                .await
+                .unwrap();
+            let full = "INSERT INTO settings (name, value, changed_at) \
+                 VALUES (hex(randomblob(8)), hex(randomblob(1000000)), 1)";
+            assert!(run(&mut changes, full).await.is_err(), "there is room");
+            run(&mut changes, "PRAGMA max_page_count = 4294967294")
+                .await
+                .unwrap();
+            // As every use case does that meets an error.
+            drop(changes);
+        }
+        let mut changes = store.begin().await.unwrap();
+        changes.set("after", &1).await.unwrap();
+        changes.commit().await.unwrap();
     }
 }

@@ -7,6 +7,7 @@ use glovebox_protocol::error::ErrorCode;
 use glovebox_server::program::{ProgramError, Server, open_store};
 use glovebox_server::{Config, GatewayProgram, PublicUrl, Queue, TlsFiles};
 use glovebox_store::StoreError;
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 
 use crate::arguments::{PlaceArguments, ServeArguments, WorkerArguments};
@@ -20,7 +21,7 @@ pub(crate) async fn serve(
     arguments: &ServeArguments,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    log(&arguments.work.log)?;
+    let _log = log(&arguments.work.log)?;
     super::setup::ensure(arguments.place.data.clone(), environment).await?;
     let public_url = arguments.public_url.as_deref().map(PublicUrl::parse);
     let mut config = Config {
@@ -70,7 +71,7 @@ pub(crate) async fn work(
     arguments: &WorkerArguments,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    log(&arguments.work.log)?;
+    let _log = log(&arguments.work.log)?;
     let queues = queues(&arguments.work.queues)?;
     if queues.is_empty() {
         return Err(Failure::usage(
@@ -174,18 +175,23 @@ fn gateway_program() -> Result<PathBuf, Failure> {
     installation::find("glovebox-gateway")
 }
 
-fn log(filter: &str) -> Result<(), Failure> {
+/// Begins the log. Whoever reads it may be slow or gone: what cannot be written is lost, and keeps
+/// nothing else from being done. The guard writes what is left when it is dropped.
+fn log(filter: &str) -> Result<WorkerGuard, Failure> {
     let filter = EnvFilter::try_new(filter)
         .map_err(|error| Failure::usage(format!("--log `{filter}`: {error}")))?;
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+        .log_internal_errors(false)
+        .with_writer(writer);
     let begun = if std::io::stderr().is_terminal() {
         log.try_init()
     } else {
-        log.json().try_init()
+        log.with_ansi(false).json().try_init()
     };
-    begun.map_err(|error| Failure::machine("beginning the log", error))
+    begun.map_err(|error| Failure::machine("beginning the log", error))?;
+    Ok(guard)
 }
 
 fn usage(error: &glovebox_server::InvalidSetting) -> Failure {

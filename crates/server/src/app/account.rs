@@ -28,6 +28,9 @@ const ATTEMPTS_OF_ACCOUNT: i64 = 100;
 /// For how long failed sign-ins count.
 pub(crate) const ATTEMPT_WINDOW: Duration = Duration::from_secs(15 * 60);
 
+/// The longest e-mail address, in bytes.
+pub(crate) const MAX_EMAIL_BYTES: usize = 254;
+
 /// The beginning of every session's token.
 const SESSION_PREFIX: &str = "gbsn_";
 
@@ -87,6 +90,10 @@ impl App {
         user_agent: &str,
     ) -> Result<(User, Token), SignInError> {
         let email = email.trim().to_lowercase();
+        if email.len() > MAX_EMAIL_BYTES || email.chars().any(char::is_control) {
+            // Nobody has such an address, and nothing of it is kept.
+            return Err(SignInError::Wrong);
+        }
         let subjects = [
             (format!("email:{email}"), ATTEMPTS_OF_ACCOUNT),
             (format!("address:{}", actor.address), ATTEMPTS),
@@ -106,9 +113,8 @@ impl App {
         };
         let Some(user) = user.filter(|_| is_right) else {
             actor.kind = ActorKind::Unknown;
-            let shown: String = email.chars().take(254).collect();
             let mut changes = self.store().begin().await?;
-            let entry = session_entry("session.refuse", None, &shown);
+            let entry = session_entry("session.refuse", None, &email);
             changes.record(&actor, entry).await?;
             changes.commit().await?;
             return Err(SignInError::Wrong);

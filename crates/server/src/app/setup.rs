@@ -77,6 +77,11 @@ impl App {
         token: &str,
         first: FirstAdmin,
     ) -> Result<UserId, UserError> {
+        // Nobody without the link makes the server hash anything.
+        let link: Option<Option<Link>> = self.store().setting(SETUP).await?;
+        if !is_good(link.flatten().as_ref(), token) {
+            return Err(UserError::Link);
+        }
         let new = NewUser {
             email: checked_email(&first.email)?,
             name: checked_name(&first.name)?,
@@ -86,10 +91,7 @@ impl App {
         let mut changes = self.store().begin().await?;
         // Of two with the same link one comes second, and finds an administrator.
         let link: Option<Option<Link>> = changes.setting(SETUP).await?;
-        let given = Token::unverified(token).hash();
-        let is_good = link
-            .flatten()
-            .is_some_and(|link| link.hash == given.as_str() && link.expires_at > Utc::now());
+        let is_good = is_good(link.flatten().as_ref(), token);
         if !is_good || changes.count_system_admins().await? > 0 {
             return Err(UserError::Link);
         }
@@ -113,6 +115,12 @@ impl App {
         changes.commit().await?;
         Ok(user)
     }
+}
+
+/// Whether a token is that of the link, and not too old.
+fn is_good(link: Option<&Link>, token: &str) -> bool {
+    let given = Token::unverified(token).hash();
+    link.is_some_and(|link| link.hash == given.as_str() && link.expires_at > Utc::now())
 }
 
 /// A user that is a system admin and, where there is no workspace yet, the owner of the first.

@@ -5,6 +5,7 @@ use glovebox_store::{Actor, Entry, NewUser, Role, StoreError, User};
 use zeroize::Zeroizing;
 
 use super::App;
+use super::account::MAX_EMAIL_BYTES;
 use crate::auth::PasswordError;
 
 /// Why a user was not made or changed.
@@ -217,7 +218,7 @@ pub(crate) fn checked_email(text: &str) -> Result<String, UserError> {
     let is_plain = email
         .chars()
         .all(|c| !c.is_whitespace() && !c.is_control() && !matches!(c, '<' | '>' | ',' | '"'));
-    if is_one && is_plain && email.len() <= 254 {
+    if is_one && is_plain && email.len() <= MAX_EMAIL_BYTES {
         Ok(email)
     } else {
         Err(UserError::Email)

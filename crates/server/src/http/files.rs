@@ -6,8 +6,9 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use glovebox_protocol::file::{FileKind, FileName};
-use glovebox_store::KeyScope;
+use glovebox_store::{Access, KeyScope};
 use http::StatusCode;
+use http_body::Body as _;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 use utoipa::{IntoParams, ToSchema};
@@ -20,6 +21,7 @@ use super::error::ApiError;
 use super::sandboxes::sandbox_id;
 use crate::app::App;
 use crate::app::sandboxes::SandboxError;
+use crate::app::spool::{SpoolError, Spooled};
 use crate::failure::chain;
 
 /// A file or folder in a sandbox.
@@ -127,9 +129,9 @@ pub(crate) async fn put(
         .await?;
     let name = file_name(path_of(&uri))?;
     let (_, limit) = app.files_of(&access, sandbox).await?;
-    let spooled = spool(&app, body, limit).await?;
+    let spooled = spool(&app, &access, body, limit).await?;
     let stored = app
-        .put_file(&access, sandbox, &name, spooled.path())
+        .put_file(&access, sandbox, &name, &spooled.path())
         .await?;
     Ok(Json(StoredFile {
         path: name.encoded(),
@@ -145,14 +147,16 @@ fn path_of(uri: &http::Uri) -> &str {
         .map_or("", |(_, path)| path)
 }
 
-/// Writes a body into a file that nobody else can open and that goes when it is dropped.
-async fn spool(app: &App, body: Body, limit: u64) -> Result<tempfile::NamedTempFile, ApiError> {
-    let failed = |error: std::io::Error| {
-        tracing::error!(error = chain(&error), "spooling an upload");
-        ApiError::internal()
-    };
-    let file = tempfile::NamedTempFile::new_in(app.config().data.join("spool")).map_err(failed)?;
-    let mut out = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
+/// Who takes room of the spool.
+fn spooler(access: &Access) -> String {
+    format!("{:?} {:?}", access.user(), access.api_key())
+}
+
+/// Writes a body into a file that nobody else can open.
+async fn spool(app: &App, access: &Access, body: Body, limit: u64) -> Result<Spooled, ApiError> {
+    let expected = body.size_hint().upper().unwrap_or(limit).min(limit);
+    let spooled = app.spool().begin(spooler(access), expected)?;
+    let mut out = spooled.open().map_err(SpoolError::from)?;
     let mut stream = body.into_data_stream();
     let mut taken = 0;
     while let Some(part) = stream.next().await {
@@ -165,10 +169,28 @@ async fn spool(app: &App, body: Body, limit: u64) -> Result<tempfile::NamedTempF
                 "send a smaller file, or ask a system admin for a larger limit",
             ));
         }
-        out.write_all(&part).await.map_err(failed)?;
+        out.write_all(&part).await.map_err(SpoolError::from)?;
     }
-    out.flush().await.map_err(failed)?;
-    Ok(file)
+    out.flush().await.map_err(SpoolError::from)?;
+    Ok(spooled)
+}
+
+impl From<SpoolError> for ApiError {
+    fn from(error: SpoolError) -> Self {
+        match &error {
+            SpoolError::Full => Self {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                code: "busy",
+                message: error.to_string(),
+                fix: "try again in a moment".into(),
+                details: serde_json::json!({}),
+            },
+            SpoolError::Disk(_) => {
+                tracing::error!(error = chain(&error), "a file on its way");
+                Self::internal()
+            }
+        }
+    }
 }
 
 /// Fetches a file, as an attachment.
@@ -192,20 +214,18 @@ pub(crate) async fn get(
     let (agent, _) = app.files_of(&access, sandbox).await?;
     let stat = agent.stat(&name).await.map_err(SandboxError::from)?;
     // Into a file first: what arrives is only known to be whole when all of it is there.
-    let failed = |error: std::io::Error| {
-        tracing::error!(error = chain(&error), "spooling a download");
-        ApiError::internal()
-    };
-    let file = tempfile::NamedTempFile::new_in(app.config().data.join("spool")).map_err(failed)?;
-    let mut out = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
+    let spooled = app.spool().begin(spooler(&access), stat.bytes)?;
+    let mut out = spooled.open().map_err(SpoolError::from)?;
     agent
         .get(&name, &mut out, stat.bytes)
         .await
         .map_err(SandboxError::from)?;
-    out.flush().await.map_err(failed)?;
-    let stream = tokio_util::io::ReaderStream::new(tokio::fs::File::from_std(
-        file.reopen().map_err(failed)?,
-    ));
+    out.flush().await.map_err(SpoolError::from)?;
+    let parts = tokio_util::io::ReaderStream::new(spooled.open().map_err(SpoolError::from)?);
+    // Its room is taken until it has been read.
+    let stream = parts.inspect(move |_| {
+        let _ = &spooled;
+    });
     let headers = download(&name.encoded(), stat.bytes);
     Ok((headers, Body::from_stream(stream)).into_response())
 }

@@ -85,18 +85,34 @@ fn address(app: &App, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     if !trusted.contains(&peer) {
         return peer;
     }
-    // The last one that no trusted program has added is the caller.
     let forwarded = headers.get_all("x-forwarded-for").iter();
     let said: Vec<&str> = forwarded
-        .filter_map(|value| value.to_str().ok())
+        .map(|value| value.to_str().unwrap_or_default())
         .flat_map(|value| value.split(','))
         .map(str::trim)
         .collect();
-    said.iter()
-        .rev()
-        .filter_map(|word| word.parse::<IpAddr>().ok())
-        .find(|address| !trusted.contains(address))
-        .unwrap_or(peer)
+    // The last one that no trusted program has added is the caller. What cannot be read ends the
+    // search: whoever is named before it may have been named by the caller.
+    let mut nearest = peer;
+    for word in said.iter().rev() {
+        let Some(address) = address_of(word) else {
+            return nearest;
+        };
+        nearest = address;
+        if !trusted.contains(&address) {
+            return address;
+        }
+    }
+    nearest
+}
+
+/// The address in a word of a list: with a port or without, one of version 4 as itself.
+fn address_of(word: &str) -> Option<IpAddr> {
+    let plain = word.trim_start_matches('[').trim_end_matches(']');
+    let address = plain
+        .parse::<IpAddr>()
+        .or_else(|_| word.parse::<SocketAddr>().map(|with_port| with_port.ip()));
+    address.ok().map(|address| address.to_canonical())
 }
 
 /// A change that a browser sends with somebody's cookie has to come from our own pages.
@@ -274,6 +290,20 @@ mod tests {
             )
         });
         from_another_site(&Method::POST, &headers.collect()).is_some()
+    }
+
+    #[test]
+    fn an_address_is_read_with_its_port_and_without() {
+        for (word, address) in [
+            ("1.2.3.4", "1.2.3.4"),
+            ("1.2.3.4:5555", "1.2.3.4"),
+            ("[2001:db8::1]:443", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("::ffff:1.2.3.4", "1.2.3.4"),
+        ] {
+            assert_eq!(address_of(word), address.parse().ok(), "{word}");
+        }
+        assert_eq!(address_of("unknown"), None);
     }
 
     #[test]

@@ -1,0 +1,110 @@
+//! Answering connections: each with a limit to how long it may say nothing, and not more of them
+//! than there is room for.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::serve::Listener;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
+use tower::ServiceExt as _;
+
+use crate::failure::chain;
+
+/// How long a caller may take for the head of a request, the time before its first byte included.
+const HEAD: Duration = Duration::from_secs(30);
+
+/// How long a caller may send nothing in the middle of a body.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// How many callers may be connected at once; the next ones wait for one to go.
+const CONNECTIONS: usize = 4096;
+
+/// How long requests may go on after the server was told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Answers requests until `stop` is done, and those under way for a while longer.
+pub(crate) async fn answer<L>(mut listener: L, routes: Router, stop: impl Future<Output = ()>)
+where
+    L: Listener<Addr = SocketAddr>,
+{
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    tokio::pin!(stop);
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        let (place, (stream, peer)) = tokio::select! {
+            next = next => next,
+            () = &mut stop => break,
+        };
+        let routes = routes.clone();
+        let service = service_fn(move |request| one(routes.clone(), peer, request));
+        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%peer, error = chain(&error), "a connection ended");
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    // Streams of events have no end of their own.
+    let deadline = tokio::time::sleep_until(Instant::now() + GRACE);
+    tokio::select! {
+        () = graceful.shutdown() => {}
+        () = deadline => {}
+    }
+}
+
+async fn one(
+    routes: Router,
+    peer: SocketAddr,
+    request: Request<Incoming>,
+) -> Result<axum::response::Response, Infallible> {
+    let mut request = request.map(in_time);
+    request.extensions_mut().insert(ConnectInfo(peer));
+    routes.oneshot(request).await
+}
+
+/// Why a body broke off.
+#[derive(Debug, thiserror::Error)]
+enum BrokenOff {
+    #[error("nothing came for {} s", SILENCE.as_secs())]
+    Silence,
+    #[error(transparent)]
+    Http(#[from] hyper::Error),
+}
+
+/// A body that breaks off when nothing comes for too long.
+fn in_time(body: Incoming) -> Body {
+    Body::from_stream(futures_util::stream::unfold(Some(body), async |body| {
+        let mut body = body?;
+        let part: Result<Bytes, BrokenOff> = match timeout(SILENCE, body.frame()).await {
+            Ok(None) => return None,
+            // What stands behind a body says nothing here.
+            Ok(Some(Ok(frame))) => Ok(frame.into_data().unwrap_or_default()),
+            Ok(Some(Err(error))) => Err(error.into()),
+            Err(_) => Err(BrokenOff::Silence),
+        };
+        let rest = part.is_ok().then_some(body);
+        Some((part, rest))
+    }))
+}
