@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
@@ -16,8 +17,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
-/// What a workspace may use here: nothing that is measured is to meet a quota.
-const QUOTA: u64 = 1_000_000;
+/// Sandboxes at once, and new ones in an hour: the most that a workspace can be given, so that
+/// nothing that is measured meets a quota.
+const QUOTAS: (u64, u64) = (1_000, 100_000);
+
+/// How long its gateway may take to start.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that answers, with code execution on.
 pub(crate) struct Server {
@@ -99,8 +104,17 @@ impl Server {
             .await?;
         let profile = text(&profiles["items"][0]["profile"]["id"])?;
         let one = format!("/api/v1/admin/profiles/{profile}");
+        // The gateway may still be starting.
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let path = format!("{one}/test");
+            let tested = client.ask("POST", &path, &json!({})).await?;
+            if tested["test"]["is_passed"] == true {
+                break;
+            }
+            ensure!(Instant::now() < deadline, "the test fails: {tested}");
+        }
         for (method, what) in [
-            ("POST", "test"),
             ("POST", "canary"),
             ("PUT", "acknowledgements/shared_kernel"),
             ("POST", "activate"),
@@ -115,8 +129,8 @@ impl Server {
             .ask("GET", "/api/v1/admin/workspaces", &Value::Null)
             .await?;
         let mut quotas = all["items"][0]["quotas"].clone();
-        quotas["max_concurrent"] = json!(QUOTA);
-        quotas["max_jobs_per_hour"] = json!(QUOTA);
+        quotas["max_concurrent"] = json!(QUOTAS.0);
+        quotas["max_jobs_per_hour"] = json!(QUOTAS.1);
         let on = json!({ "version": all["items"][0]["version"], "code_execution": true,
             "quotas": quotas });
         let path = format!("/api/v1/admin/workspaces/{}", self.workspace);
@@ -238,10 +252,17 @@ impl Client {
         mut is_last: impl FnMut(&str) -> bool,
     ) -> Result<()> {
         let answer = self.send(method, path, body).await?;
-        ensure!(answer.status().is_success(), "{method} {path}: {}", answer.status());
+        ensure!(
+            answer.status().is_success(),
+            "{method} {path}: {}",
+            answer.status()
+        );
         let (mut body, mut text) = (answer.into_body(), Vec::new());
         loop {
-            let frame = body.frame().await.context("the answer ended before its end")??;
+            let frame = body
+                .frame()
+                .await
+                .context("the answer ended before its end")??;
             text.extend_from_slice(frame.data_ref().map_or(&[][..], |data| &data[..]));
             while let Some(end) = text.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = text.drain(..=end).collect();
@@ -287,7 +308,7 @@ impl Client {
         let accepted = self.ask("POST", &path, &json!({ "code": code })).await?;
         let path = format!("{path}/{}/events", text(&accepted["id"])?);
         let events = self.bytes("GET", &path, &Value::Null).await?;
-        let ended = String::from_utf8_lossy(&events).contains(r#""outcome":"succeeded""#);
+        let ended = String::from_utf8_lossy(&events).contains(r#""how":"succeeded""#);
         ensure!(
             ended,
             "the code did not succeed: {}",

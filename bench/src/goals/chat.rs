@@ -47,7 +47,10 @@ impl Model {
         std::thread::spawn(move || {
             runtime.block_on(async move {
                 let model = ScriptedModel::start(script).await;
-                let place = model.as_ref().ok().map(|one| (one.base_url(), one.address()));
+                let place = model
+                    .as_ref()
+                    .ok()
+                    .map(|one| (one.base_url(), one.address()));
                 let _ = tell.send(place);
                 let _ = stopped.await;
                 drop(model);
@@ -87,19 +90,26 @@ async fn measure_on(server: &Server, repeats: Repeats) -> Result<Vec<Figure>> {
         let each = repeats.of(2, 10);
         let own = at_once(threads, || direct(&model, each)).await?;
         let ours = at_once(threads, || replies(server, each)).await?;
-        let row = |took: &[Took], part: fn(&Took) -> f64| {
-            Samples::new(took.iter().map(part).collect())
-        };
+        let row =
+            |took: &[Took], part: fn(&Took) -> f64| Samples::new(took.iter().map(part).collect());
         let (own_first, own_all) = (row(&own, |took| took.first)?, row(&own, |took| took.all)?);
         let (first, all) = (row(&ours, |took| took.first)?, row(&ours, |took| took.all)?);
         let count = all.count();
         let mut figure = |what: &str, value: f64| {
-            figures.push(Figure::new("CHAT", &format!("{name}_{what}_ms"), value, count));
+            figures.push(Figure::new(
+                "CHAT",
+                &format!("{name}_{what}_ms"),
+                value,
+                count,
+            ));
         };
         figure("model_itself_p50", own_all.median());
         figure("overhead_p50", all.median() - own_all.median());
         figure("overhead_p99", all.percentile(99) - own_all.median());
-        figure("first_word_overhead_p50", first.median() - own_first.median());
+        figure(
+            "first_word_overhead_p50",
+            first.median() - own_first.median(),
+        );
     }
     Ok(figures)
 }
