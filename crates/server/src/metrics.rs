@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use glovebox_protocol::event::EventBody;
+use glovebox_protocol::thread::ReplyOutcome;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::prometheus_text;
 use prometheus_client::metrics::counter::Counter;
@@ -49,6 +50,7 @@ pub(crate) struct Metrics {
     sandboxes: Family<Word, Counter>,
     denials: Family<Word, Counter>,
     executions: Family<Word, Counter>,
+    replies: Family<Word, Counter>,
     sweeps: Family<Word, Counter>,
     sweep_seconds: Histogram,
     looked: Looked,
@@ -76,6 +78,7 @@ impl Default for Metrics {
             sandboxes: counters("outcome", &["ready", "failed"]),
             denials: counters("denial", &gate::DENIALS),
             executions: counters("outcome", &outcomes::ALL),
+            replies: counters("outcome", &outcomes::OF_REPLIES),
             sweeps: counters("outcome", &["done", "failed"]),
             sweep_seconds: Histogram::new(SWEEP_SECONDS),
             looked: Looked::default(),
@@ -112,6 +115,11 @@ impl Metrics {
             "executions",
             "Executions that ended, by how; `abandoned` are those whose server was ended",
             self.executions.clone(),
+        );
+        all.register(
+            "replies",
+            "Replies of chat that ended, by how; `abandoned` are those whose server was ended",
+            self.replies.clone(),
         );
         all.register(
             "worker_sweeps",
@@ -165,6 +173,18 @@ impl Metrics {
     pub(crate) fn abandoned(&self) {
         let label = [("outcome", outcomes::ABANDONED)];
         self.executions.get_or_create(&label).inc();
+    }
+
+    /// A reply of chat ended.
+    pub(crate) fn replied(&self, outcome: ReplyOutcome) {
+        let outcome = outcomes::of_reply(outcome);
+        self.replies.get_or_create(&[("outcome", outcome)]).inc();
+    }
+
+    /// A reply of chat was found that nobody drives any more.
+    pub(crate) fn reply_abandoned(&self) {
+        let label = [("outcome", outcomes::ABANDONED)];
+        self.replies.get_or_create(&label).inc();
     }
 
     /// The worker looked everything through, or could not.

@@ -23,6 +23,7 @@ mod migrate;
 mod model;
 mod objects;
 mod profile;
+mod purge;
 mod quota;
 mod secret;
 mod session;

@@ -132,6 +132,20 @@ impl Objects {
             .map_err(failed("deleting", path.as_ref()))
     }
 
+    /// Throws a file's bytes away, where they are there.
+    ///
+    /// # Errors
+    /// When the store does not do it.
+    pub async fn forget(&self, file: impl Into<ObjectKey>) -> Result<(), StoreError> {
+        match self.delete(file).await {
+            Err(StoreError::Object {
+                source: object_store::Error::NotFound { .. },
+                ..
+            }) => Ok(()),
+            deleted => deleted,
+        }
+    }
+
     /// Reads a file from the beginning.
     ///
     /// # Errors

@@ -1,10 +1,14 @@
 //! Threads: begun, renamed, shared, deleted.
 
+use chrono::{DateTime, Utc};
 use glovebox_protocol::ids::{AttachmentId, MessageId, ThreadId};
 use glovebox_store::{Access, EndedWhy, NewThread, Permission, StoreError, Thread};
 
 use super::App;
 use crate::failure::chain;
+
+/// How many deleted threads are taken away in one go.
+const PURGED: u32 = 20;
 
 /// Longest title, in characters.
 pub const MAX_TITLE: usize = 200;
@@ -189,6 +193,22 @@ impl App {
                 // The note is kept: the worker ends what is there still.
                 tracing::warn!(sandbox = %lease.id, error = chain(&error), "ending the sandbox of a deleted thread");
             }
+        }
+        Ok(())
+    }
+
+    /// Takes away for good what was deleted before some time: the files first, so that none is left
+    /// that nobody knows of.
+    ///
+    /// # Errors
+    /// When the store fails; what is left then is taken away the next time.
+    pub async fn purge_threads(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
+        for id in self.store().threads_deleted_before(before, PURGED).await? {
+            for object in self.store().objects_of_thread(id).await? {
+                self.objects().forget(object).await?;
+            }
+            self.store().purge_thread(id).await?;
+            tracing::info!(thread = %id, "a deleted thread was taken away");
         }
         Ok(())
     }

@@ -74,7 +74,7 @@ impl App {
 
     /// Throws a stored file away that nobody knows of any more. One that stays is nobody's.
     pub(crate) async fn forget(&self, key: ObjectKey) -> Result<(), StoreError> {
-        self.objects().delete(key).await
+        self.objects().forget(key).await
     }
 }
 

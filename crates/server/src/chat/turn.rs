@@ -240,6 +240,7 @@ impl Turn {
         let store = self.app.store();
         if let Some(seq) = store.end_reply(&self.reply, outcome, error, steps).await? {
             self.app.live().told(self.thread.id, seq);
+            self.app.metrics().replied(outcome);
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! What is left behind by chat: replies whose server is gone, files that were never sent.
+//! What is left behind by chat: replies whose server is gone, files that were never sent, threads
+//! that were deleted.
 
 use chrono::{TimeDelta, Utc};
 use glovebox_protocol::thread::{ReplyFailure, ReplyOutcome};
@@ -6,14 +7,16 @@ use glovebox_store::StoreError;
 
 use crate::app::App;
 
-/// After how many hours a file that was uploaded and not sent is thrown away.
-const UNSENT_HOURS: i64 = 24;
+/// After how many hours a file that was uploaded and not sent is thrown away, and a deleted thread
+/// for good: the bytes of its artifacts count for the day on which they were saved.
+const KEPT_HOURS: i64 = 24;
 
 /// Looks through what chat has left behind.
 pub(super) async fn sweep(app: &App) -> Result<(), StoreError> {
     end_undriven(app).await?;
-    let before = Utc::now() - TimeDelta::hours(UNSENT_HOURS);
-    app.throw_away_unsent(before).await
+    let before = Utc::now() - TimeDelta::hours(KEPT_HOURS);
+    app.throw_away_unsent(before).await?;
+    app.purge_threads(before).await
 }
 
 /// Ends replies whose server is gone.
@@ -31,6 +34,7 @@ async fn end_undriven(app: &App) -> Result<(), StoreError> {
             .await?;
         if let Some(seq) = ended {
             app.live().told(reply.thread_id, seq);
+            app.metrics().reply_abandoned();
             tracing::warn!(reply = %reply.id, "a reply that nobody drove was ended");
         }
     }

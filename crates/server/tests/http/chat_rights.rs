@@ -1,7 +1,7 @@
 //! Who may do what in chat, what files may be like, and what is said when code may not run.
 
 use chrono::{TimeDelta, Utc};
-use glovebox_protocol::ids::{ArtifactId, ExecutionId, ProfileId};
+use glovebox_protocol::ids::{ArtifactId, AttachmentId, ExecutionId, ProfileId};
 use glovebox_store::{KeyScope, NewArtifact, NewExecution, Role};
 use serde_json::{Value, json};
 
@@ -227,6 +227,12 @@ async fn a_shared_thread_is_read_by_members_and_written_by_editors() {
         ),
         "the sandbox of a deleted thread runs"
     );
+    let file: AttachmentId = all.reads[1].rsplit('/').next().unwrap().parse().unwrap();
+    let objects = stage.app.objects();
+    assert!(objects.digest(file).await.unwrap().is_some());
+    let later = Utc::now() + TimeDelta::hours(1);
+    stage.app.purge_threads(later).await.unwrap();
+    assert!(objects.digest(file).await.unwrap().is_none());
 }
 
 #[tokio::test]

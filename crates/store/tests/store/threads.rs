@@ -572,6 +572,55 @@ async fn a_deleted_thread_is_gone_with_all_that_is_in_it(database: Database) {
     assert!(!changes.delete_thread(id).await.unwrap());
     changes.commit().await.unwrap();
     assert_eq!(there().await, [false; 8]);
+    purged(store, id, from.0, artifact, file).await;
+}
+
+/// What was deleted is taken away for good once nothing runs in it any more.
+async fn purged(
+    store: &Store,
+    id: ThreadId,
+    lease: SandboxId,
+    artifact: ArtifactId,
+    file: AttachmentId,
+) {
+    let later = Utc::now() + TimeDelta::hours(1);
+    let found = store.threads_deleted_before(later, 9).await.unwrap();
+    assert!(found.is_empty(), "a reply runs");
+    let reply = store.ask_to_stop(id).await.unwrap().unwrap();
+    end(store, id, reply).await;
+    store.end_lease(lease, EndedWhy::Asked, "").await.unwrap();
+    let early = Utc::now() - TimeDelta::hours(1);
+    assert!(
+        store
+            .threads_deleted_before(early, 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let found = store.threads_deleted_before(later, 9).await.unwrap();
+    assert_eq!(found, [id]);
+    let old = store.artifact(artifact).await.unwrap().unwrap();
+    let mut changes = store.begin().await.unwrap();
+    let restored = changes.restore_artifact(ArtifactId::new(), &old).await;
+    restored.unwrap();
+    changes.commit().await.unwrap();
+    let objects = store.objects_of_thread(id).await.unwrap();
+    assert_eq!(objects, [artifact.into(), file.into()]);
+    store.purge_thread(id).await.unwrap();
+    assert!(store.artifact(artifact).await.unwrap().is_none());
+    assert!(store.attachment(file).await.unwrap().is_none());
+    assert!(store.messages(id, 9).await.unwrap().is_empty());
+    assert!(store.thread_events(id, 0, 9).await.unwrap().is_empty());
+    // The sandbox has been, and counts.
+    assert!(
+        store
+            .lease(lease)
+            .await
+            .unwrap()
+            .unwrap()
+            .thread_id
+            .is_none()
+    );
 }
 
 async fn sandboxes_for_previews_count_for_nothing(database: Database) {
