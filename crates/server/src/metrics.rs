@@ -49,8 +49,8 @@ pub(crate) struct Metrics {
     request_seconds: Histograms,
     sandboxes: Family<Word, Counter>,
     denials: Family<Word, Counter>,
-    executions: Family<Word, Counter>,
     replies: Family<Word, Counter>,
+    executions: Family<Word, Counter>,
     sweeps: Family<Word, Counter>,
     sweep_seconds: Histogram,
     looked: Looked,
@@ -77,8 +77,8 @@ impl Default for Metrics {
             request_seconds: Family::new_with_constructor(request_histogram),
             sandboxes: counters("outcome", &["ready", "failed"]),
             denials: counters("denial", &gate::DENIALS),
-            executions: counters("outcome", &outcomes::ALL),
             replies: counters("outcome", &outcomes::OF_REPLIES),
+            executions: counters("outcome", &outcomes::ALL),
             sweeps: counters("outcome", &["done", "failed"]),
             sweep_seconds: Histogram::new(SWEEP_SECONDS),
             looked: Looked::default(),
@@ -112,14 +112,14 @@ impl Metrics {
             self.denials.clone(),
         );
         all.register(
-            "executions",
-            "Executions that ended, by how; `abandoned` are those whose server was ended",
-            self.executions.clone(),
-        );
-        all.register(
             "replies",
             "Replies of chat that ended, by how; `abandoned` are those whose server was ended",
             self.replies.clone(),
+        );
+        all.register(
+            "executions",
+            "Executions that ended, by how; `abandoned` are those whose server was ended",
+            self.executions.clone(),
         );
         all.register(
             "worker_sweeps",

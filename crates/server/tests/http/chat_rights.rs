@@ -337,6 +337,32 @@ async fn what_is_in_the_way_of_code_is_said_and_nothing_is_lost() {
 }
 
 #[tokio::test]
+async fn without_a_runtime_chat_goes_on_and_says_so() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    stage.open(workspace).await;
+    let (_, ada) = stage.member(workspace, "ada", Role::Editor).await;
+    let talk = begin(&stage, &ada, &workspace.to_string(), false).await;
+    stage.end_gateway();
+    let file = talk.upload("a.txt", b"kept").await;
+    let events = talk.say("code", "open('a.txt')", &[&file]).await;
+    assert_eq!(code_of_failure(&events), "runtime_unavailable");
+    let error = &find(&events, "reply_ended")["error"];
+    assert!(
+        error["fix"].as_str().unwrap().contains("Chat goes on"),
+        "{error}"
+    );
+    // What was tried counts for nothing, and what was said and sent is there.
+    assert!(stage.store().live_leases().await.unwrap().is_empty());
+    let events = talk.say("text", "Still there?", &[]).await;
+    assert_eq!(code_of_failure(&events), "no_model");
+    let content = stage
+        .get(&ada, &format!("/api/v1/attachments/{file}/content"))
+        .await;
+    assert_eq!(content.text(), "kept");
+}
+
+#[tokio::test]
 async fn of_more_files_than_fit_the_named_and_the_newest_are_brought() {
     let stage = Stage::start().await;
     let workspace = stage.workspace("Main").await;
