@@ -47,6 +47,7 @@ LEFT_OUT = {
     "threads_delete": "takes the thread away",
     "attachments_delete": "takes the file away",
     "knowledge_delete": "takes the file away",
+    "models_delete": "takes the model away",
     "profiles_test": "makes a sandbox at each call",
     "profiles_canary": "makes a sandbox at each call",
 }

@@ -21,6 +21,10 @@ ADMIN = {"email": "ada@example.com", "name": "Ada", "password": "correct horse b
 MEMBER = {"email": "vera@example.com", "name": "Vera", "password": "staple battery horse"}
 
 
+# Nobody listens there, which a test of it says at once.
+MODEL = {"name": "Nobody", "base_url": "http://127.0.0.1:9/v1", "model": "none"}
+
+
 class Server:
     """Started on entering, ended on leaving; its log is kept in `log`."""
 
@@ -162,6 +166,7 @@ class Server:
             "artifact": artifacts[0]["id"],
             "path": "a.csv",
             **self.talk(workspace),
+            "model": self.call("POST", "/api/v1/admin/models", MODEL)["id"],
         }
         return ids, key["token"]
 

@@ -150,7 +150,9 @@ async fn make_leases(server: &Server) -> Result<()> {
     let profile = profiles.first().context("there is no profile")?;
     let mut changes = store.begin().await?;
     let row = changes.hold_workspace(workspace).await?;
-    let quotas = row.context("there is no workspace")?.quotas;
+    let mut quotas = row.context("there is no workspace")?.quotas;
+    // One sandbox is there already, and no more than these can be given to a workspace.
+    quotas.max_concurrent = u32::MAX;
     for _ in 0..LEASES {
         let lease = NewLease {
             id: SandboxId::new(),

@@ -10,7 +10,8 @@ use super::paths::WithoutPaths;
 use super::thoughts::WithoutThoughts;
 use crate::chat::turn::Turn;
 
-/// How long text is gathered before it is told.
+/// How much time lies between two pieces of text at least. The first is told at once: it is what
+/// somebody waits for.
 const GATHERED: Duration = Duration::from_millis(50);
 
 /// How much is gathered at most, in bytes.
@@ -24,6 +25,8 @@ pub(super) struct Voice<'a> {
     /// What is to be told next, and when.
     gathered: String,
     due: Option<Instant>,
+    /// When something was told last.
+    told_at: Option<Instant>,
     /// All that was told.
     said: String,
     /// Whether something is to stand between what was told and what comes.
@@ -40,6 +43,7 @@ impl<'a> Voice<'a> {
             paths: WithoutPaths::default(),
             gathered: String::new(),
             due: None,
+            told_at: None,
             said: String::new(),
             is_new_part: false,
             has_spoken: false,
@@ -96,7 +100,11 @@ impl<'a> Voice<'a> {
         let clean = self.paths.push(text);
         self.gathered.push_str(&clean);
         if !self.gathered.is_empty() && self.due.is_none() {
-            self.due = Some(Instant::now() + GATHERED);
+            let now = Instant::now();
+            self.due = Some(
+                self.told_at
+                    .map_or(now, |told_at| now.max(told_at + GATHERED)),
+            );
         }
     }
 
@@ -107,6 +115,7 @@ impl<'a> Voice<'a> {
             return Ok(());
         }
         let text = std::mem::take(&mut self.gathered);
+        self.told_at = Some(Instant::now());
         // Kept before it is told: a stop in between loses nothing.
         self.said.push_str(&text);
         self.turn
