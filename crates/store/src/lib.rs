@@ -22,6 +22,7 @@ mod message;
 mod migrate;
 mod objects;
 mod preview;
+mod preview_source;
 mod profile;
 mod purge;
 mod quota;
@@ -52,7 +53,8 @@ pub use lease::{EndedWhy, Lease, LeaseNames, LeasePurpose, LeaseState, NewLease}
 pub use member::{Member, Role};
 pub use message::{Message, MessageRole, MessageState, NewMessage, PlacedMessage};
 pub use objects::{ObjectKey, Objects, Upload};
-pub use preview::{NewPreview, Preview, PreviewPart, PreviewSource, PreviewState, SourceFile};
+pub use preview::{NewPreview, Preview, PreviewPart, PreviewState};
+pub use preview_source::{PreviewSource, SourceFile};
 pub use profile::{
     Acknowledgement, CheckKind, CheckRecord, Profile, ProfileSettings, ProfileState,
 };
