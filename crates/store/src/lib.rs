@@ -23,6 +23,7 @@ mod migrate;
 mod model;
 mod objects;
 mod preview;
+mod preview_source;
 mod profile;
 mod purge;
 mod quota;
@@ -54,7 +55,8 @@ pub use member::{Member, Role};
 pub use message::{Message, MessageRole, MessageState, NewMessage, PlacedMessage};
 pub use model::{Model, ModelSettings};
 pub use objects::{ObjectKey, Objects, Upload};
-pub use preview::{NewPreview, Preview, PreviewPart, PreviewSource, PreviewState, SourceFile};
+pub use preview::{NewPreview, Preview, PreviewPart, PreviewState};
+pub use preview_source::{PreviewSource, SourceFile};
 pub use profile::{
     Acknowledgement, CheckKind, CheckRecord, Profile, ProfileSettings, ProfileState,
 };

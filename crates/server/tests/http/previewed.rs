@@ -8,7 +8,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 
 use crate::embedded::{Running, start};
-use crate::wire::{Answer, Who};
+use crate::wire::{Answer, Who, send};
 
 /// How long one preview may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -64,6 +64,27 @@ impl Previewed {
         self.workspace
     }
 
+    /// A sandbox to make files in.
+    pub(crate) fn sandbox(&self) -> String {
+        self.sandbox.to_string()
+    }
+
+    /// Pushes a file into it.
+    pub(crate) async fn put(&self, name: &str, bytes: &[u8]) {
+        let path = format!("/api/v1/sandboxes/{}/files/{name}", self.sandbox);
+        let body = bytes.to_vec().into();
+        let put = send(self.server.address, &self.ada, "PUT", &path, &[], body);
+        put.await.ok();
+    }
+
+    /// A file that was made in it.
+    pub(crate) async fn made(&self, name: &str) -> Vec<u8> {
+        let path = format!("/api/v1/sandboxes/{}/files/{name}", self.sandbox);
+        let answer = self.server.get(&self.ada, &path).await;
+        assert_eq!(answer.status, 200, "{name}: {}", answer.text());
+        answer.bytes.to_vec()
+    }
+
     /// From now on other code may run in the sandbox.
     pub(crate) async fn finish_execution(&self) {
         let store = self.server.app.store();
@@ -102,6 +123,12 @@ impl Previewed {
 
     /// What a file looks like, once that is known.
     pub(crate) async fn preview_of(&self, id: ArtifactId) -> Value {
+        let is_over = |view: &Value| matches!(view["state"].as_str(), Some("ready" | "failed"));
+        self.view_when(id, is_over).await
+    }
+
+    /// What a file looks like, once something is so.
+    pub(crate) async fn view_when(&self, id: ArtifactId, is_so: impl Fn(&Value) -> bool) -> Value {
         let path = format!("/api/v1/artifacts/{id}/preview");
         let deadline = Instant::now() + PATIENCE;
         // Asked as a page asks: whoever asks all the time takes the processor from what is asked for.
@@ -109,7 +136,7 @@ impl Previewed {
         loop {
             looks.tick().await;
             let view = self.server.get(&self.ada, &path).await.ok();
-            if matches!(view["state"].as_str(), Some("ready" | "failed")) {
+            if is_so(&view) {
                 return view;
             }
             assert!(Instant::now() < deadline, "{view}");

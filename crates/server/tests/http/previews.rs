@@ -4,6 +4,7 @@ use glovebox_testkit::repository;
 use serde_json::{Value, json};
 
 use crate::previewed::{Previewed, png_size};
+use crate::visitor::types;
 
 fn file(name: &str) -> Vec<u8> {
     fs_err::read(
@@ -128,8 +129,7 @@ book.save('book.xlsx')
 async fn a_workbook_shows_formats_merged_cells_and_what_formulas_come_to() {
     let place = Previewed::start().await;
     let (ada, server) = (&place.ada, &place.server);
-    let listed = server.get(ada, "/api/v1/admin/sandboxes").await.ok();
-    let sandbox = listed["items"][0]["id"].as_str().unwrap().to_owned();
+    let sandbox = place.sandbox();
     place.finish_execution().await;
     let events = server.run(ada, &sandbox, WORKBOOK).await;
     let artifact = events.iter().find(|event| event["type"] == "artifact");
@@ -298,5 +298,37 @@ async fn a_preview_is_made_once_for_the_same_bytes() {
         (1, 1),
         "sandboxes of previews never count"
     );
+    place.end().await;
+}
+
+#[tokio::test]
+async fn older_and_open_forms_of_documents_are_seen_too() {
+    let place = Previewed::start().await;
+    place.finish_execution().await;
+    let sandbox = place.sandbox();
+    for (name, endings) in [
+        ("letter.docx", ["odt", "doc", "rtf"].as_slice()),
+        ("deck.pptx", &["odp", "ppt"]),
+        ("weather.xlsx", &["ods"]),
+    ] {
+        place.put(name, &file(name)).await;
+        for ending in endings {
+            let code = format!(
+                "import subprocess\n\
+                 subprocess.run(['soffice', '--headless', '--convert-to', '{ending}', '{name}'], check=True)"
+            );
+            let events = place.server.run(&place.ada, &sandbox, &code).await;
+            assert!(!types(&events).contains(&"error"), "{events:?}");
+            let stem = name.split('.').next().unwrap();
+            let made = place.made(&format!("{stem}.{ending}")).await;
+            let view = place.preview(&format!("a.{ending}"), &made).await;
+            assert_eq!(view["state"], "ready", "{ending}: {view}");
+            let parts = if stem == "weather" { "sheets" } else { "pages" };
+            assert!(
+                view[parts].as_array().unwrap().len() >= 2,
+                "{ending}: {view}"
+            );
+        }
+    }
     place.end().await;
 }

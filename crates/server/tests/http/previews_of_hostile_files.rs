@@ -70,13 +70,6 @@ open('svg.svg', 'w').write('<!DOCTYPE svg [<!ENTITY a SYSTEM "file:///etc/passwd
 sorted(os.listdir('.'))
 "#;
 
-async fn made(place: &Previewed, sandbox: &str, name: &str) -> Vec<u8> {
-    let path = format!("/api/v1/sandboxes/{sandbox}/files/{name}");
-    let answer = place.server.get(&place.ada, &path).await;
-    assert_eq!(answer.status, 200, "{name}: {}", answer.text());
-    answer.bytes.to_vec()
-}
-
 fn said(view: &Value) -> &str {
     assert_eq!(view["state"], "failed", "{view}");
     view["message"].as_str().unwrap()
@@ -86,12 +79,7 @@ fn said(view: &Value) -> &str {
 async fn each_hostile_file_ends_in_one_clear_line() {
     let place = Previewed::start().await;
     place.finish_execution().await;
-    let listed = place
-        .server
-        .get(&place.ada, "/api/v1/admin/sandboxes")
-        .await
-        .ok();
-    let sandbox = listed["items"][0]["id"].as_str().unwrap().to_owned();
+    let sandbox = place.sandbox();
     let events = place.server.run(&place.ada, &sandbox, MAKE).await;
     assert!(
         events.iter().any(|event| event["type"] == "result"),
@@ -112,21 +100,29 @@ async fn each_hostile_file_ends_in_one_clear_line() {
             "the picture has 30000 × 30000 pixels, more than a preview shows",
         ),
     ] {
-        let bytes = made(&place, &sandbox, name).await;
+        let bytes = place.made(name).await;
         let view = place.preview(name, &bytes).await;
         assert_eq!(said(&view), line, "{name}");
     }
     // Of these it is not said here what is told, only that something is.
     for name in ["lie.xlsx", "laughs.docx"] {
-        let bytes = made(&place, &sandbox, name).await;
+        let bytes = place.made(name).await;
         let view = place.preview(name, &bytes).await;
         let is_told = view["message"]
             .as_str()
             .is_some_and(|line| line.len() < 200);
         assert!(is_told || view["state"] == "ready", "{view}");
     }
-    let many = made(&place, &sandbox, "many.pdf").await;
-    let view = place.preview("many.pdf", &many).await;
+    let many = place.made("many.pdf").await;
+    let id = place.artifact("many.pdf", &many).await;
+    // The first page is seen while the others are drawn.
+    let begun = place
+        .view_when(id, |view| view["pages"][0].is_object())
+        .await;
+    assert_eq!(begun["state"], "making", "{begun}");
+    assert_eq!(begun["progress"]["of"], 100);
+    assert_eq!(place.part(&begun, "pages/1").await.status, 200);
+    let view = place.preview_of(id).await;
     assert_eq!(view["page_count"], 10_000, "{view}");
     assert_eq!(view["pages"].as_array().unwrap().len(), 100);
     assert_eq!(

@@ -24,7 +24,7 @@ const NONE: Format = Format {
 };
 
 /// Endings of names, the word of each, and what reads it. The script in the sandbox knows the words.
-const ENDINGS: [(&str, &str, Way); 30] = [
+const ENDINGS: [(&str, &str, Way); 39] = [
     ("pptx", "pptx", Way::Sandbox),
     ("ppt", "ppt", Way::Sandbox),
     ("odp", "odp", Way::Sandbox),
@@ -55,6 +55,15 @@ const ENDINGS: [(&str, &str, Way); 30] = [
     ("log", "text", Way::Text),
     ("py", "text", Way::Text),
     ("xml", "text", Way::Text),
+    ("yaml", "text", Way::Text),
+    ("yml", "text", Way::Text),
+    ("toml", "text", Way::Text),
+    ("ini", "text", Way::Text),
+    ("sql", "text", Way::Text),
+    ("js", "text", Way::Text),
+    ("css", "text", Way::Text),
+    ("sh", "text", Way::Text),
+    ("ipynb", "json", Way::Text),
 ];
 
 impl Format {

@@ -1,15 +1,20 @@
 //! One preview on its way: a sandbox, the file and our script in it, and each part fetched as soon
 //! as it is there. Nothing that comes back is believed; see `app/previews/check`.
 
+use std::path::Path;
+
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use futures_util::stream::BoxStream;
 use glovebox_client::{AgentClient, ClientError};
 use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::event::{EventBody, Outcome as Ending};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{ExecutionId, SandboxId};
 use glovebox_protocol::process::{Argument, StartProcess, Stdin};
-use glovebox_store::{EndedWhy, Preview, PreviewState};
+use glovebox_store::{EndedWhy, Preview, PreviewState, StoreError};
+use tempfile::NamedTempFile;
+use tokio::io::AsyncWriteExt as _;
 
 use super::{Stopped, sandbox};
 use crate::app::App;
@@ -46,15 +51,7 @@ pub(super) async fn read_source(
     limit: u64,
 ) -> Result<Vec<u8>, Stopped> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let gone = || {
-        Stopped::File(Contents::failed_for_now(
-            "the file is not there any more",
-            None,
-        ))
-    };
-    let Ok(mut parts) = app.objects().read(preview.source).await else {
-        return Err(gone());
-    };
+    let mut parts = open_source(app, preview).await?;
     let mut bytes = Vec::new();
     while let Some(part) = parts.try_next().await? {
         let room = limit - bytes.len();
@@ -64,6 +61,38 @@ pub(super) async fn read_source(
         }
     }
     Ok(bytes)
+}
+
+async fn open_source(
+    app: &App,
+    preview: &Preview,
+) -> Result<BoxStream<'static, Result<Bytes, StoreError>>, Stopped> {
+    app.objects().read(preview.source).await.map_err(|error| {
+        tracing::info!(preview = %preview.id, error = chain(&error), "opening the file of a preview");
+        let message = "the file is not there any more";
+        Stopped::File(Contents::failed_for_now(message, None))
+    })
+}
+
+/// Copies the file of a preview into a file of this machine that goes when it is dropped: its hash has
+/// to be known before its first byte goes out, and it is never whole in memory.
+async fn spool_source(app: &App, preview: &Preview) -> Result<NamedTempFile, Stopped> {
+    let failed = |error: std::io::Error| {
+        tracing::error!(error = chain(&error), "spooling the file of a preview");
+        Stopped::Now {
+            message: "it cannot be made now: the server has no room to work in".into(),
+            fix: Some("try again in a moment; a system admin sees the reason in the log".into()),
+            again: false,
+        }
+    };
+    let file = NamedTempFile::new_in(app.config().data.join("spool")).map_err(failed)?;
+    let mut out = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
+    let mut parts = open_source(app, preview).await?;
+    while let Some(part) = parts.try_next().await? {
+        out.write_all(&part).await.map_err(failed)?;
+    }
+    out.flush().await.map_err(failed)?;
+    Ok(file)
 }
 
 impl<'a> Making<'a> {
@@ -78,14 +107,14 @@ impl<'a> Making<'a> {
     }
 
     pub(super) async fn run(mut self) -> Result<Contents, Stopped> {
-        let file = read_source(self.app, self.preview, u64::MAX).await?;
+        let file = spool_source(self.app, self.preview).await?;
         let (app, workspace) = (self.app, self.preview.workspace_id);
         let note = async |id| {
             self.contents.sandbox = Some(id);
             self.note().await
         };
         let id = sandbox::make(app, workspace, note).await?;
-        let made = self.in_sandbox(id, file.into()).await;
+        let made = self.in_sandbox(id, file.path()).await;
         sandbox::end(app, id, EndedWhy::Asked, "the preview is made").await;
         self.contents.sandbox = None;
         self.contents.progress = None;
@@ -102,7 +131,7 @@ impl<'a> Making<'a> {
         Ok(())
     }
 
-    async fn in_sandbox(&mut self, id: SandboxId, file: Bytes) -> Result<(), Stopped> {
+    async fn in_sandbox(&mut self, id: SandboxId, file: &Path) -> Result<(), Stopped> {
         let agent = self.app.agent(id);
         let ending = self.format.word();
         let input = format!("in/file.{ending}");
@@ -110,7 +139,9 @@ impl<'a> Making<'a> {
             let name = format!("{}/{name}", scripts::FOLDER);
             push(&agent, &name, Bytes::from_static(content.as_bytes())).await?;
         }
-        push(&agent, &input, file).await?;
+        let name = FileName::from_bytes(input.as_bytes()).map_err(|_| damaged())?;
+        let put = agent.put_path(&name, file).await;
+        put.map_err(|error| sandbox::unavailable(&error))?;
         let argv = [
             "python3",
             "-I",
