@@ -55,14 +55,15 @@ function rulesOf({ said, first, task, files, steps, last }: Task): unknown[] {
 
 /** What the test of a model asks for. */
 const TESTED = [
-  { when: { tool: 'code_execution' }, then: { text: 'I have nothing to say to that.' } },
+  { when: { tool: 'report' }, then: calls('report', { word: 'ready' }) },
+  { then: { text: 'ready' } },
 ];
 
 /** Starts an endpoint that plays these tasks. */
-export async function startModel(tasks: readonly Task[], more: unknown[] = []): Promise<Model> {
+export async function startModel(tasks: readonly Task[]): Promise<Model> {
   const folder = await mkdtemp(join(tmpdir(), 'gbm-'));
   const script = join(folder, 'script.json');
-  const rules = [...tasks.flatMap(rulesOf), ...more, ...TESTED];
+  const rules = [...tasks.flatMap(rulesOf), ...TESTED];
   await writeFile(script, JSON.stringify({ models: ['scripted'], api_key: KEY, rules }));
   const program = join(setting('GLOVEBOX_PROGRAMS'), 'glovebox-scripted-model');
   const child = spawn(program, ['--script', script], { stdio: ['ignore', 'pipe', 'inherit'] });
