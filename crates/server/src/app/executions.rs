@@ -35,6 +35,11 @@ pub(crate) const GATEWAY_PATIENCE: Duration = Duration::from_secs(20);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// How many events other than printed output are kept of one execution, and how many bytes of them
+/// as they are stored: pictures of a long report fit, a loop that fills the database does not.
+const MAX_SHOWN: u32 = 2_000;
+const MAX_SHOWN_BYTES: u64 = 16 << 20;
+
 /// How often a sandbox is resumed for one wish that is suspended each time.
 const RESUMES: u32 = 3;
 
@@ -232,6 +237,9 @@ struct Kept {
     characters_left: usize,
     dropped_bytes: u64,
     limit_characters: u32,
+    /// How many events other than printed output are still kept, and how many bytes of them.
+    shown_left: u32,
+    shown_bytes_left: u64,
 }
 
 impl Drive {
@@ -425,6 +433,8 @@ impl Kept {
             characters_left: limit as usize,
             dropped_bytes: 0,
             limit_characters: limit,
+            shown_left: MAX_SHOWN,
+            shown_bytes_left: MAX_SHOWN_BYTES,
         }
     }
 
@@ -446,11 +456,24 @@ impl Kept {
                 self.dropped_bytes += dropped_bytes;
                 None
             }
-            other => Some(other),
+            other => self.fits(&other).then_some(other),
         };
         if let Some(body) = body {
             self.push(body);
         }
+    }
+
+    /// Whether there is room for something that is shown, cleared or raised: of that too only so
+    /// much is kept of one execution.
+    fn fits(&mut self, body: &EventBody) -> bool {
+        let bytes = serde_json::to_vec(body).map_or(0, |text| text.len() as u64);
+        if self.shown_left == 0 || bytes > self.shown_bytes_left {
+            self.dropped_bytes += bytes;
+            return false;
+        }
+        self.shown_left -= 1;
+        self.shown_bytes_left -= bytes;
+        true
     }
 
     fn cut(&mut self, output: Output) -> Option<Output> {

@@ -6,7 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use glovebox_protocol::file::{FileKind, FileName};
-use glovebox_store::{Access, KeyScope};
+use glovebox_store::{Access, KeyScope, Permission};
 use http::StatusCode;
 use http_body::Body as _;
 use serde::{Deserialize, Serialize};
@@ -127,6 +127,7 @@ pub(crate) async fn put(
     let access = caller
         .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
         .await?;
+    may_write(&access)?;
     let name = file_name(path_of(&uri))?;
     let (_, limit) = app.files_of(&access, sandbox).await?;
     let spooled = spool(&app, &access, body, limit).await?;
@@ -145,6 +146,18 @@ fn path_of(uri: &http::Uri) -> &str {
     uri.path()
         .split_once("/files/")
         .map_or("", |(_, path)| path)
+}
+
+/// Whoever was made a viewer since the sandbox was made only looks at what is there.
+fn may_write(access: &Access) -> Result<(), ApiError> {
+    if access.may(Permission::Write) {
+        return Ok(());
+    }
+    Err(ApiError::refused(
+        "role",
+        "a viewer changes no files",
+        "ask an admin of the workspace for the role of an editor",
+    ))
 }
 
 /// Who takes room of the spool.
@@ -246,6 +259,7 @@ pub(crate) async fn delete(
     let access = caller
         .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
         .await?;
+    may_write(&access)?;
     let name = file_name(path_of(&uri))?;
     app.delete_file(&access, sandbox, &name).await?;
     Ok(StatusCode::NO_CONTENT)
