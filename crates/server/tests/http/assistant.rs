@@ -87,6 +87,16 @@ impl Chat {
         self.reply(&reply).await
     }
 
+    /// Uploads a file and gives its id.
+    async fn upload(&self, to: &str, name: &str, text: &str) -> Value {
+        let path = format!("/api/v1/{to}?workspace_id={}&name={name}", self.workspace);
+        let headers = [("content-type", "application/octet-stream")];
+        let body = Bytes::copy_from_slice(text.as_bytes());
+        let address = self.server.address;
+        let uploaded = send(address, &self.ada, "POST", &path, &headers, body).await;
+        uploaded.ok()["id"].clone()
+    }
+
     async fn sandboxes(&self) -> Vec<Value> {
         let path = format!("/api/v1/sandboxes?workspace_id={}", self.workspace);
         let listed = self.server.get(&self.ada, &path).await.ok();
@@ -239,10 +249,48 @@ async fn a_task_is_handed_over_and_its_file_comes_back_in_each_style_of_calls() 
     chat.end().await;
 }
 
+/// A conversation in which a file of the knowledge base is read.
+fn knowledge() -> [Value; 5] {
+    let call = |name: &str, arguments: Value| json!({ "calls": [{ "name": name, "arguments": arguments }] });
+    let code = json!({ "code": "print(open('facts.txt').read())", "plan": "Reads" });
+    let when =
+        |tool: &str, results: usize| json!({ "said": "facts:", "tool": tool, "results": results });
+    [
+        json!({ "when": when("code_execution", 0),
+            "then": call("code_execution", json!({ "task": "facts: read them" })) }),
+        json!({ "when": when("run_python", 0),
+            "then": call("open_knowledge_file", json!({ "name": "facts.txt" })) }),
+        json!({ "when": when("run_python", 1), "then": call("run_python", code) }),
+        json!({ "when": when("run_python", 2), "then": { "text": "They are read." } }),
+        json!({ "when": when("code_execution", 1), "then": { "text": "Facts." } }),
+    ]
+}
+
+/// A file of the knowledge base comes into the sandbox when it is opened by its name.
+async fn reads_a_knowledge_file(chat: &Chat, model: &ScriptedModel) {
+    chat.upload("knowledge", "facts.txt", "the sky is blue")
+        .await;
+    let events = chat.ask("facts: which?").await;
+    assert_eq!(
+        (outcome(&events), text(&events).as_str()),
+        (("done", ""), "Facts.")
+    );
+    let plans = events.iter().filter(|event| event["type"] == "plan");
+    let plans: Vec<_> = plans.map(|event| event["data"]["text"].clone()).collect();
+    assert_eq!(plans, ["Opening facts.txt", "Reads"]);
+    let questions = model.questions();
+    let read = told(&questions[questions.len() - 2]);
+    assert!(read.contains("the sky is blue"), "{read}");
+    // What code did before is told in short to whoever does the next task.
+    let task = questions[questions.len() - 3]["messages"][1]["content"].clone();
+    assert!(task.as_str().unwrap().contains("earlier steps"), "{task}");
+}
+
 #[tokio::test]
 async fn the_model_is_told_shortly_what_came_of_a_step_and_knows_it_in_the_next_reply() {
     let mut rules = one_step("whole");
     rules.push(json!({ "when": { "said": "again" }, "then": { "text": "It was 42." } }));
+    rules.extend(knowledge());
     let model = ScriptedModel::play(json!({ "rules": rules }))
         .await
         .unwrap();
@@ -290,6 +338,7 @@ async fn the_model_is_told_shortly_what_came_of_a_step_and_knows_it_in_the_next_
             .unwrap()
             .contains("out/figures.csv")
     );
+    reads_a_knowledge_file(&chat, &model).await;
     chat.end().await;
 }
 
@@ -343,9 +392,13 @@ async fn what_a_model_makes_up_is_answered_and_ends() {
         assert!(all.contains(part), "{part}");
     }
     // What says nothing for ever ends plainly.
-    let silent = ScriptedModel::play(json!({ "rules": [{ "then": {} }] }))
-        .await
-        .unwrap();
+    let silent = ScriptedModel::play(json!({ "rules": [
+        { "when": { "said": "break off" },
+            "then": { "text": "one two three four five", "piece": 4, "cut": 420 } },
+        { "then": {} }
+    ] }))
+    .await
+    .unwrap();
     let models = chat
         .server
         .get(&chat.ada, "/api/v1/admin/models")
@@ -361,6 +414,14 @@ async fn what_a_model_makes_up_is_answered_and_ends() {
     let events = chat.ask("say something").await;
     assert_eq!(outcome(&events), ("failed", "model_empty"));
     assert_eq!(silent.questions().len(), 2);
+    // What came before an answer broke off is kept.
+    let events = chat.ask("break off").await;
+    assert_eq!(outcome(&events), ("failed", "model_cut"));
+    let came = text(&events);
+    assert!(
+        came.starts_with("one") && "one two three four five".starts_with(&came),
+        "{came}"
+    );
     chat.end().await;
 }
 
@@ -370,6 +431,9 @@ async fn a_loop_ends_and_the_conversation_stays_within_the_models_context() {
     let script = json!({ "rules": [
         { "when": { "tool": "code_execution", "results": 0 }, "then": { "calls": [
             { "name": "code_execution", "arguments": { "task": "print for ever" } }] } },
+        // The model can read less than a system admin has said.
+        { "times": 1, "when": { "tool": "run_python", "results": 3 }, "then": { "status": 400,
+            "body": "{\"error\":{\"message\":\"too long\",\"code\":\"context_length_exceeded\"}}" } },
         { "when": { "tool": "run_python", "may_call": true },
             "then": { "calls": [{ "name": "run_python", "arguments": noisy }] } },
         { "when": { "tool": "run_python" }, "then": { "text": "I printed." } },
@@ -387,12 +451,16 @@ async fn a_loop_ends_and_the_conversation_stays_within_the_models_context() {
         .filter(|event| event["type"] == "step_started");
     assert_eq!(steps.count(), 12);
     let questions = model.questions();
-    assert_eq!(questions.len(), 15);
+    assert_eq!(questions.len(), 16);
+    let size = |question: &Value| question["messages"].to_string().len();
+    assert!(
+        size(&questions[5]) < size(&questions[4]),
+        "it was made shorter and asked again"
+    );
     for question in &questions {
-        let size = question["messages"].to_string().len();
-        assert!(size < 6_000 * 3, "{size} bytes");
+        assert!(size(question) < 6_000 * 3, "{} bytes", size(question));
     }
-    let last = &questions[13];
+    let last = &questions[14];
     assert_eq!(last["tool_choice"], "none");
     assert!(told(last).contains("no step left"));
     chat.end().await;
@@ -481,22 +549,7 @@ async fn orders_in_a_file_change_nothing() {
     ] });
     let model = ScriptedModel::play(script).await.unwrap();
     let chat = Chat::with(&model, json!({})).await;
-    let path = format!(
-        "/api/v1/attachments?workspace_id={}&name=notes.txt",
-        chat.workspace
-    );
-    let headers = [("content-type", "application/octet-stream")];
-    let body = Bytes::from(PLANTED);
-    let uploaded = send(
-        chat.server.address,
-        &chat.ada,
-        "POST",
-        &path,
-        &headers,
-        body,
-    )
-    .await;
-    let attachment = uploaded.ok()["id"].clone();
+    let attachment = chat.upload("attachments", "notes.txt", PLANTED).await;
     let reply = chat
         .send("text", "what is in it?", json!([attachment]))
         .await;

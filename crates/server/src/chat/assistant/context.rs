@@ -75,10 +75,11 @@ impl Context {
         self.messages.extend(messages);
     }
 
-    /// The model could read less than was thought.
-    pub(super) fn shrink(&mut self) {
-        self.budget = self.budget.min(self.weight()) / 2;
-        self.fit();
+    /// The model could read less than was thought. Gives what is thought now.
+    pub(super) fn shrink(&mut self) -> usize {
+        let budget = self.budget.min(self.weight()) / 2;
+        self.fit(budget);
+        budget
     }
 
     fn weight(&self) -> usize {
@@ -89,8 +90,10 @@ impl Context {
         self.weight() <= self.budget
     }
 
-    /// Makes it shorter until it fits, or nothing is left to shorten.
-    pub(super) fn fit(&mut self) {
+    /// Makes it shorter until it fits the model and has no more than `most` tokens, or nothing is
+    /// left to shorten.
+    pub(super) fn fit(&mut self, most: usize) {
+        self.budget = self.budget.min(most);
         self.shorten_results(NEWEST);
         while !self.fits() && self.drop_oldest() {}
         // What is left is the newest round: better a part of it than nothing.
@@ -241,14 +244,14 @@ mod tests {
     fn what_fits_is_left_as_it_is() {
         let mut context = filled(1_000_000);
         let before = context.messages().to_vec();
-        context.fit();
+        context.fit(usize::MAX);
         assert_eq!(context.messages(), before);
     }
 
     #[test]
     fn older_results_are_shortened_first_and_rounds_dropped_then() {
         let mut context = filled(8_000);
-        context.fit();
+        context.fit(usize::MAX);
         assert!(context.fits() && is_valid(&context));
         assert_eq!(context.messages().len(), 22, "nothing had to be dropped");
         let text = |at: usize| match &context.messages()[at] {
@@ -259,7 +262,7 @@ mod tests {
         assert!(text(21).len() > 4_000, "the newest result is whole");
         for budget in [4_000, 2_000, 1_000, 600] {
             let mut context = filled(budget);
-            context.fit();
+            context.fit(usize::MAX);
             assert!(context.fits() && is_valid(&context), "{budget}");
             assert!(
                 matches!(&context.messages()[1], ChatMessage::User { text } if text == "the task")
@@ -276,7 +279,7 @@ mod tests {
         context.push(ChatMessage::User {
             text: format!("begin {} end", "word ".repeat(50_000)),
         });
-        context.fit();
+        context.fit(usize::MAX);
         assert!(context.fits());
         let ChatMessage::User { text } = &context.messages()[1] else {
             panic!("it is gone")

@@ -1,6 +1,8 @@
 //! Asks the model for one turn: the stop ends it at once, and a conversation that is too long for
 //! the model is made shorter once.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use glovebox_protocol::thread::ReplyFailure;
 use tokio::time::sleep_until;
 
@@ -13,11 +15,17 @@ use crate::chat::turn::{Turn, TurnError};
 pub(super) struct Session<'a> {
     turn: &'a Turn,
     endpoint: &'a ModelEndpoint,
+    /// How much the model can read, where it has shown that it is less than was set.
+    learned: AtomicUsize,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(turn: &'a Turn, endpoint: &'a ModelEndpoint) -> Self {
-        Self { turn, endpoint }
+        Self {
+            turn,
+            endpoint,
+            learned: AtomicUsize::new(usize::MAX),
+        }
     }
 
     pub(super) fn turn(&self) -> &'a Turn {
@@ -35,7 +43,7 @@ impl<'a> Session<'a> {
         tools: &[Tool],
         tool_use: ToolUse,
     ) -> Result<Answer, TurnError> {
-        context.fit();
+        context.fit(self.learned.load(Ordering::Relaxed));
         let mut is_shortened = false;
         loop {
             let request = ChatRequest {
@@ -48,7 +56,7 @@ impl<'a> Session<'a> {
                 // Tokens are only estimated, and a set size may be wrong.
                 Err(error) if error.is_context() && !is_shortened => {
                     is_shortened = true;
-                    context.shrink();
+                    self.learned.store(context.shrink(), Ordering::Relaxed);
                 }
                 Err(error) => return Err(failed(&error)),
             }

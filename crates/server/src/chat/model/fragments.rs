@@ -9,7 +9,7 @@ use super::request::ToolCall;
 const MAX_CALLS: usize = 32;
 
 /// Most bytes of all text and all arguments of one answer.
-const MAX_SAID: usize = 4 * 1024 * 1024;
+const MAX_SAID: usize = 1024 * 1024;
 
 /// One document of an answer is not what it has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -349,7 +349,7 @@ mod tests {
         let taken = (0..100).take_while(|n| gathered.take(&call(*n)).is_ok());
         assert_eq!(taken.count(), MAX_CALLS);
         let mut gathered = Gathered::default();
-        let text = json!({ "choices": [{ "delta": { "content": "x".repeat(1 << 20) } }] });
+        let text = json!({ "choices": [{ "delta": { "content": "x".repeat(1 << 18) } }] });
         let taken = (0..100).take_while(|_| gathered.take(&text).is_ok());
         assert_eq!(taken.count(), 4);
     }
