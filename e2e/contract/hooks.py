@@ -25,7 +25,8 @@ def put_ids(ctx, values):
     # What an admin changes is a workspace that nothing runs in.
     is_admin = "/admin/workspaces" in ctx.operation.path
     for name in values.keys() & IDS.keys():
-        if not is_kept(values[name]):
+        # What is no text is meant to be wrong, and stays so.
+        if isinstance(values[name], str) and not is_kept(values[name]):
             values[name] = IDS["spare_workspace" if is_admin and name == "workspace" else name]
     return values
 

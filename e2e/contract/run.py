@@ -43,12 +43,24 @@ LEFT_OUT = {
     "sandboxes_end": "ends the sandbox",
     "admin_end_sandbox": "ends the sandbox",
     "executions_events": "is a stream",
+    "threads_events": "is a stream, and has no end",
+    "threads_delete": "takes the thread away",
+    "attachments_delete": "takes the file away",
+    "knowledge_delete": "takes the file away",
     "profiles_test": "makes a sandbox at each call",
     "profiles_canary": "makes a sandbox at each call",
 }
 
 # What programs call with a key.
-OF_KEYS = ["sandboxes", "executions", "files", "artifacts"]
+OF_KEYS = [
+    "sandboxes",
+    "executions",
+    "files",
+    "artifacts",
+    "threads",
+    "attachments",
+    "knowledge",
+]
 
 
 def schemathesis(address: str, header: str, more: list[str], ids: dict, folder: str) -> bool:

@@ -132,7 +132,16 @@ class Server:
             f"/api/v1/workspaces/{workspace}/api-keys",
             {
                 "name": "contract",
-                "scopes": ["code_execution:run", "files:read", "files:write", "artifacts:read"],
+                "scopes": [
+                    "code_execution:run",
+                    "files:read",
+                    "files:write",
+                    "artifacts:read",
+                    "threads:read",
+                    "threads:write",
+                    "knowledge:read",
+                    "knowledge:write",
+                ],
             },
         )
         sandbox = self.call("POST", "/api/v1/sandboxes", {"workspace_id": workspace})["id"]
@@ -152,5 +161,21 @@ class Server:
             "execution": execution,
             "artifact": artifacts[0]["id"],
             "path": "a.csv",
+            **self.talk(workspace),
         }
         return ids, key["token"]
+
+    def talk(self, workspace: str) -> dict:
+        """Begins a thread with a message in it, and brings files. Gives the ids of all that."""
+        thread = self.call("POST", "/api/v1/threads", {"workspace_id": workspace})["id"]
+        sent = self.call(
+            "POST", f"/api/v1/threads/{thread}/messages", {"kind": "text", "text": "Hello"}
+        )
+        query = f"workspace_id={workspace}&name=a.txt"
+        return {
+            "thread": thread,
+            "thread_id": thread,
+            "message": sent["message_id"],
+            "attachment": self.call("POST", f"/api/v1/attachments?{query}", b"a")["id"],
+            "file": self.call("POST", f"/api/v1/knowledge?{query}", b"a")["id"],
+        }

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use glovebox_protocol::event::EventBody;
+use glovebox_protocol::thread::ReplyOutcome;
 use http::{Method, StatusCode};
 use prometheus_client::encoding::prometheus_text;
 use prometheus_client::metrics::counter::Counter;
@@ -48,6 +49,7 @@ pub(crate) struct Metrics {
     request_seconds: Histograms,
     sandboxes: Family<Word, Counter>,
     denials: Family<Word, Counter>,
+    replies: Family<Word, Counter>,
     executions: Family<Word, Counter>,
     previews: Family<Word, Counter>,
     sweeps: Family<Word, Counter>,
@@ -76,6 +78,7 @@ impl Default for Metrics {
             request_seconds: Family::new_with_constructor(request_histogram),
             sandboxes: counters("outcome", &["ready", "failed"]),
             denials: counters("denial", &gate::DENIALS),
+            replies: counters("outcome", &outcomes::OF_REPLIES),
             executions: counters("outcome", &outcomes::ALL),
             previews: counters("outcome", &["ready", "failed"]),
             sweeps: counters("outcome", &["done", "failed"]),
@@ -109,6 +112,11 @@ impl Metrics {
             "gate_denials",
             "What the gate refused, new sandboxes and code in one that is there, by the name of the denial",
             self.denials.clone(),
+        );
+        all.register(
+            "replies",
+            "Replies of chat that ended, by how; `abandoned` are those whose server was ended",
+            self.replies.clone(),
         );
         all.register(
             "executions",
@@ -178,6 +186,18 @@ impl Metrics {
     pub(crate) fn abandoned(&self) {
         let label = [("outcome", outcomes::ABANDONED)];
         self.executions.get_or_create(&label).inc();
+    }
+
+    /// A reply of chat ended.
+    pub(crate) fn replied(&self, outcome: ReplyOutcome) {
+        let outcome = outcomes::of_reply(outcome);
+        self.replies.get_or_create(&[("outcome", outcome)]).inc();
+    }
+
+    /// A reply of chat was found that nobody drives any more.
+    pub(crate) fn reply_abandoned(&self) {
+        let label = [("outcome", outcomes::ABANDONED)];
+        self.replies.get_or_create(&label).inc();
     }
 
     /// The worker looked everything through, or could not.

@@ -51,13 +51,13 @@ impl Sending {
             });
         }
         if self.text.chars().count() > MAX_TEXT {
-            return Err(ChatError::TooLarge {
+            return Err(ChatError::Invalid {
                 message: format!("a message has at most {MAX_TEXT} characters"),
                 fix: "send the rest as a file",
             });
         }
         if self.attachments.len() > MAX_FILES {
-            return Err(ChatError::TooLarge {
+            return Err(ChatError::Invalid {
                 message: format!("{MAX_FILES} files can be sent with one message"),
                 fix: "send the others with another one",
             });

@@ -87,6 +87,21 @@ pub(super) async fn stage(
     Ok(notices)
 }
 
+/// Where a sandbox took the place of one that is gone, tells it: to everybody in the thread, and to
+/// the model with what it is told of the next step.
+pub(super) async fn note_replaced(turn: &Turn, ready: &Ready) -> Result<(), StoreError> {
+    let Some(why) = &ready.replaces else {
+        return Ok(());
+    };
+    let why = if why.is_empty() { "it is gone" } else { why };
+    let text = format!(
+        "A new sandbox took the place of the last one, which has ended: {why}. Variables and files \
+         that were not saved are gone; the files of this thread are brought again."
+    );
+    turn.carry(text.clone());
+    notice(turn, "sandbox_replaced", text, None).await
+}
+
 /// Tells everybody in the thread something.
 pub(super) async fn notice(
     turn: &Turn,
@@ -293,6 +308,7 @@ pub(super) async fn open_knowledge_file(turn: &Turn, name: &str) -> Result<Threa
         ));
     };
     let ready = sandbox::ready(turn, &access, None).await?;
+    note_replaced(turn, &ready).await?;
     let source = found.id.to_string();
     let (_, room) = waiting(turn, &ready.lease, &ready.grant.profile).await?;
     let staged = store.staged(ready.lease.id).await?;

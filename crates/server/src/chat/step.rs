@@ -97,9 +97,8 @@ impl Step<'_> {
         let access = turn.access().await?;
         let ready = sandbox::ready(turn, &access, Some(self.step)).await?;
         let left_out = stage::stage(turn, &ready, self.step, code).await?;
-        if let Some(why) = &ready.replaces {
-            self.note_replaced(why).await?;
-        }
+        stage::note_replaced(turn, &ready).await?;
+        self.gathered.notices.extend(turn.carried());
         self.gathered.notices.extend(left_out);
         if turn.is_stopped() {
             return Err(TurnError::Stopped);
@@ -137,16 +136,6 @@ impl Step<'_> {
                 "run it again",
             )),
         }
-    }
-
-    async fn note_replaced(&mut self, why: &str) -> Result<(), StoreError> {
-        let why = if why.is_empty() { "it is gone" } else { why };
-        let text = format!(
-            "A new sandbox took the place of the last one, which has ended: {why}. Variables and \
-             files that were not saved are gone; the files of this thread are there again."
-        );
-        self.gathered.notices.push(text.clone());
-        stage::notice(self.turn, "sandbox_replaced", text, None).await
     }
 
     /// Tells what happens until the code has ended, and gives the last event.

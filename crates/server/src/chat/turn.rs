@@ -1,6 +1,7 @@
 //! What a reply can do: the only way from an assistant to a thread, its sandbox and its files.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use glovebox_protocol::ids::MessageId;
 use glovebox_protocol::thread::{
@@ -21,6 +22,8 @@ pub(crate) struct Turn {
     reply: Message,
     stop: watch::Receiver<bool>,
     steps: AtomicU32,
+    /// What a model is to be told with the next step.
+    carried: Mutex<Vec<String>>,
 }
 
 /// What a file of a thread is.
@@ -135,7 +138,21 @@ impl Turn {
             reply,
             stop,
             steps: AtomicU32::new(0),
+            carried: Mutex::default(),
         }
+    }
+
+    /// Keeps what a model is to be told with the next step.
+    pub(super) fn carry(&self, notice: String) {
+        // A list of words has no state in which it could be left half changed.
+        let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
+        carried.push(notice);
+    }
+
+    /// What was kept to be told with this step.
+    pub(super) fn carried(&self) -> Vec<String> {
+        let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut carried)
     }
 
     /// Stores and streams an event of the thread. Whoever tells text batches it.
@@ -233,6 +250,7 @@ impl Turn {
         let store = self.app.store();
         if let Some(seq) = store.end_reply(&self.reply, outcome, error, steps).await? {
             self.app.live().told(self.thread.id, seq);
+            self.app.metrics().replied(outcome);
         }
         Ok(())
     }

@@ -25,6 +25,10 @@ use crate::failure::chain;
 /// How often is looked for events that another process stored.
 const GLANCE: Duration = Duration::from_millis(500);
 
+/// How long rights may have changed before a stream on which nothing happens notices: nothing is
+/// told without looking at them.
+const RIGHTS_EVERY: Duration = Duration::from_secs(5);
+
 /// Streams the events of a thread: those that are stored and those that come. It stays open. Each is
 /// `{seq, type, at, data}`, and its type is the event's name. A client that was cut off goes on
 /// with `after`, or with the header `Last-Event-ID`.
@@ -52,6 +56,7 @@ pub(crate) async fn events(
         access,
         caller,
         thread: id,
+        looked_at: Instant::now(),
     };
     let stream = futures_util::stream::unfold(reader, |mut reader| async move {
         let event = reader.next().await?;
@@ -69,6 +74,8 @@ struct Reader {
     after: u64,
     waiting: std::vec::IntoIter<ThreadEvent>,
     news: Following,
+    /// When its rights were last looked at.
+    looked_at: Instant,
 }
 
 impl Reader {
@@ -93,10 +100,12 @@ impl Reader {
     /// Waits until there are events. Says whether the thread may still be read: rights change while
     /// a stream is open, and it tells nothing that whoever listens may not know.
     async fn read(&mut self) -> Result<bool, StoreError> {
+        let mut is_woken = false;
         loop {
             let store = self.app.store();
             let events = store.thread_events(self.thread, self.after, READ).await?;
-            if !self.may_read().await? {
+            let is_due = is_woken || self.looked_at.elapsed() > RIGHTS_EVERY;
+            if (is_due || !events.is_empty()) && !self.may_read().await? {
                 return Ok(false);
             }
             if !events.is_empty() {
@@ -104,10 +113,11 @@ impl Reader {
                 return Ok(true);
             }
             let glance = tokio::time::sleep_until(Instant::now() + GLANCE);
-            tokio::select! {
-                () = self.news.after(self.after) => {}
-                () = glance => {}
-            }
+            is_woken = tokio::select! {
+                // Something happened here: where it is no event, the thread was deleted.
+                () = self.news.after(self.after) => true,
+                () = glance => false,
+            };
         }
     }
 
@@ -124,6 +134,7 @@ impl Reader {
         let may_read = access.has_scope(KeyScope::ThreadsRead)
             && store.thread_of(&access, self.thread).await?.is_some();
         self.access = access;
+        self.looked_at = Instant::now();
         Ok(may_read)
     }
 }

@@ -1,6 +1,7 @@
 //! The words by which ends of executions are counted.
 
 use glovebox_protocol::event::{EventBody, Outcome};
+use glovebox_protocol::thread::ReplyOutcome;
 
 /// Its server was ended while it ran.
 pub(super) const ABANDONED: &str = "abandoned";
@@ -19,6 +20,18 @@ pub(super) const ALL: [&str; 11] = [
     "failed",
     ABANDONED,
 ];
+
+/// All of replies of chat.
+pub(super) const OF_REPLIES: [&str; 4] = ["done", "stopped", "failed", ABANDONED];
+
+/// The word for how a reply of chat ended.
+pub(super) const fn of_reply(outcome: ReplyOutcome) -> &'static str {
+    match outcome {
+        ReplyOutcome::Done => "done",
+        ReplyOutcome::Stopped => "stopped",
+        ReplyOutcome::Failed => "failed",
+    }
+}
 
 /// The word for the last event of an execution.
 pub(super) fn of(last: &EventBody) -> &'static str {

@@ -34,6 +34,7 @@ async fn end_undriven(app: &App) -> Result<(), StoreError> {
             .await?;
         if let Some(seq) = ended {
             app.live().told(reply.thread_id, seq);
+            app.metrics().reply_abandoned();
             tracing::warn!(reply = %reply.id, "a reply that nobody drove was ended");
         }
     }

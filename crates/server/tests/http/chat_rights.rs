@@ -337,6 +337,89 @@ async fn what_is_in_the_way_of_code_is_said_and_nothing_is_lost() {
 }
 
 #[tokio::test]
+async fn a_stream_ends_with_the_rights_of_whoever_reads_it() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    let (_, ada) = stage.member(workspace, "ada", Role::Editor).await;
+    let (bob_id, bob) = stage.member(workspace, "bob", Role::Editor).await;
+    let (_, eve) = stage.member(workspace, "eve", Role::Editor).await;
+    let talk = begin(&stage, &ada, &workspace.to_string(), true).await;
+    talk.say("text", "Hello", &[]).await;
+    let mut readers = Vec::new();
+    for who in [&bob, &eve, &ada] {
+        let mut reader = talk.of(who).listen(0).await;
+        reader.until("reply_ended").await;
+        readers.push(reader);
+    }
+    let mut changes = stage.store().begin().await.unwrap();
+    changes.remove_member(workspace, bob_id).await.unwrap();
+    changes.commit().await.unwrap();
+    let out = stage
+        .call(&eve, "DELETE", "/api/v1/session", &json!({}))
+        .await;
+    assert_eq!(out.status, 204, "{}", out.text());
+    talk.say("text", "Are we alone?", &[]).await;
+    let mut still = readers.pop().unwrap();
+    assert_eq!(still.next().await.unwrap()["type"], "message_sent");
+    for mut reader in readers {
+        assert_eq!(reader.next().await, None);
+    }
+}
+
+#[tokio::test]
+async fn many_threads_at_once_do_not_stand_in_each_others_way() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    let (_, ada) = stage.member(workspace, "ada", Role::Editor).await;
+    let id = workspace.to_string();
+    let all = (0..30).map(async |_| {
+        let talk = begin(&stage, &ada, &id, false).await;
+        for _ in 0..3 {
+            let events = talk.say("text", "Hello", &[]).await;
+            assert_eq!(code_of_failure(&events), "no_model");
+        }
+        let seq: Vec<_> = {
+            let mut reader = talk.listen(0).await;
+            let mut seen = Vec::new();
+            for _ in 0..3 {
+                seen.extend(reader.until("reply_ended").await);
+            }
+            seen.iter()
+                .map(|event| event["seq"].as_u64().unwrap())
+                .collect()
+        };
+        assert_eq!(seq, (1..=10).collect::<Vec<_>>());
+    });
+    futures_util::future::join_all(all).await;
+}
+
+#[tokio::test]
+async fn without_a_runtime_chat_goes_on_and_says_so() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    stage.open(workspace).await;
+    let (_, ada) = stage.member(workspace, "ada", Role::Editor).await;
+    let talk = begin(&stage, &ada, &workspace.to_string(), false).await;
+    stage.end_gateway();
+    let file = talk.upload("a.txt", b"kept").await;
+    let events = talk.say("code", "open('a.txt')", &[&file]).await;
+    assert_eq!(code_of_failure(&events), "runtime_unavailable");
+    let error = &find(&events, "reply_ended")["error"];
+    assert!(
+        error["fix"].as_str().unwrap().contains("Chat goes on"),
+        "{error}"
+    );
+    // What was tried counts for nothing, and what was said and sent is there.
+    assert!(stage.store().live_leases().await.unwrap().is_empty());
+    let events = talk.say("text", "Still there?", &[]).await;
+    assert_eq!(code_of_failure(&events), "no_model");
+    let content = stage
+        .get(&ada, &format!("/api/v1/attachments/{file}/content"))
+        .await;
+    assert_eq!(content.text(), "kept");
+}
+
+#[tokio::test]
 async fn of_more_files_than_fit_the_named_and_the_newest_are_brought() {
     let stage = Stage::start().await;
     let workspace = stage.workspace("Main").await;

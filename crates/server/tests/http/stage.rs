@@ -112,6 +112,11 @@ impl Stage {
         }
     }
 
+    /// Ends the gateway: nobody answers there any more.
+    pub(crate) fn end_gateway(&self) {
+        self.tasks[0].abort();
+    }
+
     pub(crate) fn store(&self) -> &Store {
         self.app.store()
     }
