@@ -86,11 +86,28 @@ fn install_from(folders: &[&str], tree: &Path) -> Result<(), SetupError> {
     for path in OPTIONAL.iter().filter_map(|name| present.get(*name)) {
         copy_font(path, tree)?;
     }
-    copy::text(
-        &tree.join("etc/fonts/fonts.conf"),
-        include_str!("fonts.conf"),
-    )
-    .map_err(file(DOING))
+    configure(tree, &[])
+}
+
+/// Writes the configuration of fontconfig: which of some families, in their order, stand in for each
+/// one that documents name.
+pub(crate) fn configure(tree: &Path, stand_ins: &[(&str, &str)]) -> Result<(), SetupError> {
+    // Before the rule that gives every family a general one.
+    const BEFORE: &str = "  <match target=\"pattern\">";
+    let aliases: String = stand_ins
+        .iter()
+        .map(|(name, others)| {
+            let families: String = others
+                .split(", ")
+                .map(|other| format!("<family>{other}</family>"))
+                .collect();
+            format!(
+                "  <alias binding=\"same\"><family>{name}</family><accept>{families}</accept></alias>\n"
+            )
+        })
+        .collect();
+    let text = include_str!("fonts.conf").replacen(BEFORE, &format!("{aliases}{BEFORE}"), 1);
+    copy::text(&tree.join("etc/fonts/fonts.conf"), &text).map_err(file(DOING))
 }
 
 /// Copies the fonts whose file names begin with one of `names` into a folder, where the machine has
@@ -198,6 +215,20 @@ mod tests {
             "On Debian and Ubuntu: `apt-get install fonts-dejavu-core fonts-noto-cjk \
              fonts-noto-color-emoji fonts-symbola fonts-droid-fallback`."
         );
+    }
+
+    #[test]
+    fn stand_ins_come_before_the_general_families() {
+        let tree = tempfile::tempdir().unwrap();
+        configure(tree.path(), &[("Calibri", "Carlito, Liberation Sans")]).unwrap();
+        let text = fs::read_to_string(tree.path().join("etc/fonts/fonts.conf")).unwrap();
+        let alias = "<family>Calibri</family><accept><family>Carlito</family>\
+                     <family>Liberation Sans</family></accept>";
+        let at = text.find(alias).unwrap();
+        assert!(at < text.find("<match target").unwrap());
+        configure(tree.path(), &[]).unwrap();
+        let text = fs::read_to_string(tree.path().join("etc/fonts/fonts.conf")).unwrap();
+        assert_eq!(text, include_str!("fonts.conf"));
     }
 
     #[test]

@@ -98,6 +98,20 @@ const FONTS: [&str; 4] = ["Liberation", "Carlito", "Caladea", "opens___"];
 /// fonts is good, and a layer that changes a folder changes its time.
 const FONT_FOLDER: &str = "usr/local/share/fonts/office";
 
+/// Fonts that documents name and no such machine has, and what stands in for them: of the same
+/// measures where there is one, else narrower than what fontconfig takes for an unknown one.
+const STAND_INS: [(&str, &str); 9] = [
+    ("Calibri", "Carlito, Liberation Sans"),
+    ("Cambria", "Caladea, Liberation Serif"),
+    ("Arial", "Liberation Sans"),
+    ("Helvetica", "Liberation Sans"),
+    ("Segoe UI", "Liberation Sans"),
+    ("Aptos", "Carlito, Liberation Sans"),
+    ("Times New Roman", "Liberation Serif"),
+    ("Georgia", "Liberation Serif"),
+    ("Courier New", "Liberation Mono"),
+];
+
 /// Whether sandboxes can make pages of documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Office {
@@ -245,6 +259,7 @@ impl Ingredients<'_> {
             tools::copy_tool(tool, tree)?;
         }
         fonts::install_beginning(&FONTS, &tree.join(FONT_FOLDER))?;
+        fonts::configure(tree, &STAND_INS)?;
 
         progress.begins(Step::Libraries);
         let root = store.tree(self.root).tree;
