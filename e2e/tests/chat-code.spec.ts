@@ -72,7 +72,9 @@ async function makeWorkbook(page: Page) {
   await card(page, 'sales.xlsx').getByRole('button', { name: 'Preview' }).click();
   const panel = preview(page, 'sales.xlsx');
   const sheet = panel.getByRole('table', { name: 'Sheet Sales' });
-  await expect(sheet.getByRole('cell', { name: '80.5' })).toBeVisible({ timeout: 60_000 });
+  await expect(sheet.getByRole('cell', { name: '80.5' })).toBeVisible({
+    timeout: 60_000,
+  });
   await expect(sheet.getByRole('cell', { name: 'Checked by hand' })).toHaveAttribute(
     'aria-colspan',
     '2',
