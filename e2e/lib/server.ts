@@ -12,6 +12,8 @@ export interface Server {
   database: string;
   /** Runs `glovebox admin` on its data, as who looks after its machine, and gives the answer. */
   admin: (...words: string[]) => unknown;
+  /** Ends it for as long as something is done, and starts it again at the same address. */
+  without: (done: () => Promise<void>) => Promise<void>;
   stop: () => Promise<void>;
 }
 
@@ -34,38 +36,48 @@ export async function startServer(
   // The ids of boxes have to walk through it.
   await chmod(data, 0o711);
   await mkdir('output', { recursive: true });
-  const child = spawn(
-    program,
-    [
-      'serve',
-      '--listen',
-      '127.0.0.1:0',
-      '--data',
-      setting('GLOVEBOX_TEST_DATA'),
-      '--server-data',
-      data,
-    ],
-    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...environment } },
-  );
-  child.stderr.pipe(createWriteStream(`output/${name}.log`));
+  const places = ['--data', setting('GLOVEBOX_TEST_DATA'), '--server-data', data];
+  const log = createWriteStream(`output/${name}.log`);
+  const start = (listen: string) => {
+    const started = spawn(program, ['serve', '--listen', listen, ...places], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...environment },
+    });
+    started.stderr.pipe(log, { end: false });
+    return started;
+  };
+  let child = start('127.0.0.1:0');
   const admin = (...words: string[]): unknown => {
-    const places = ['--data', setting('GLOVEBOX_TEST_DATA'), '--server-data', data, '--json'];
-    return JSON.parse(execFileSync(program, ['admin', ...words, ...places], { encoding: 'utf8' }));
+    const all = ['admin', ...words, ...places, '--json'];
+    return JSON.parse(execFileSync(program, all, { encoding: 'utf8' }));
   };
   const stop = async () => {
     await ended(child);
     await rm(data, { recursive: true, force: true });
   };
   try {
-    const said = await hear(child, name);
-    return { ...said, database: join(data, 'glovebox.db'), admin, stop };
+    const { address, setupLink } = await hear(child, name, true);
+    if (setupLink === null) throw new Error('the server printed no link to set it up');
+    const without = async (done: () => Promise<void>) => {
+      await ended(child);
+      await done();
+      child = start(new URL(address).host);
+      await hear(child, name, false);
+    };
+    return { address, setupLink, database: join(data, 'glovebox.db'), admin, without, stop };
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-function hear(child: ChildProcess, name: string): Promise<{ address: string; setupLink: string }> {
+interface Said {
+  address: string;
+  /** Nothing where there is an administrator. */
+  setupLink: string | null;
+}
+
+function hear(child: ChildProcess, name: string, isNew: boolean): Promise<Said> {
   return new Promise((resolve, reject) => {
     let said = '';
     const fail = (why: string) =>
@@ -76,8 +88,8 @@ function hear(child: ChildProcess, name: string): Promise<{ address: string; set
     child.stdout?.setEncoding('utf8').on('data', (part: string) => {
       said += part;
       const address = /Glovebox is at (\S+)/.exec(said)?.[1];
-      const setupLink = /(\S+\/setup#token=\S+)\s/.exec(said)?.[1];
-      if (address && setupLink) {
+      const setupLink = /(\S+\/setup#token=\S+)\s/.exec(said)?.[1] ?? null;
+      if (address && (setupLink !== null || !isNew)) {
         clearTimeout(timer);
         resolve({ address, setupLink });
       }

@@ -53,6 +53,7 @@ test('somebody types Python without a model and takes its file home', async ({ p
   await makeWorkbook(page);
   await fails(page);
   await goesOn(page);
+  await comesBack(page);
   await changes(page);
   await listed(page);
   nothingWrong();
@@ -72,7 +73,9 @@ async function makeWorkbook(page: Page) {
   await card(page, 'sales.xlsx').getByRole('button', { name: 'Preview' }).click();
   const panel = preview(page, 'sales.xlsx');
   const sheet = panel.getByRole('table', { name: 'Sheet Sales' });
-  await expect(sheet.getByRole('cell', { name: '80.5' })).toBeVisible({ timeout: 60_000 });
+  await expect(sheet.getByRole('cell', { name: '80.5' })).toBeVisible({
+    timeout: 60_000,
+  });
   await expect(sheet.getByRole('cell', { name: 'Checked by hand' })).toHaveAttribute(
     'aria-colspan',
     '2',
@@ -115,6 +118,16 @@ async function goesOn(page: Page) {
     await expect(tab.getByRole('button', { name: 'Stop' })).toHaveCount(0);
   }
   await other.close();
+}
+
+/** A lost connection is said, and comes back by itself; so does what was missed. */
+async function comesBack(page: Page) {
+  const notice = page.getByText('It goes on by itself as soon as the server answers.');
+  await server.without(async () => expect(notice).toBeVisible());
+  await expect(notice).toHaveCount(0);
+  await say(page, "print('back', 'again')");
+  await isOver(page);
+  await expect(reply(page)).toContainText('back again');
 }
 
 /** A title of its own, a draft that stays, and a second version that gives way to the first. */

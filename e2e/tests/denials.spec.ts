@@ -46,6 +46,7 @@ test('each denial has its name and its fix, in the API and on the page', async (
   const viewerSawNothingWrong = watch(other, server.address);
   const viewer = await other.newPage();
   await signIn(viewer, server.address, VIEWER);
+  await go(viewer, 'Code execution');
   await denied(viewer, viewer, workspace, 403, 'role');
   await look(viewer, '21-viewer');
   await go(viewer, 'Sandboxes');

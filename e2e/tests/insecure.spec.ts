@@ -38,8 +38,39 @@ test('over plain HTTP a banner stays, and the console works without what browser
   await expect(page.getByText('select it by hand')).toBeVisible();
   await page.reload();
   await isWarned(page);
+  await chats(page);
   nothingWrong();
 });
+
+/** What happens in a thread arrives here too. */
+async function chats(page: Page) {
+  const api = `${server.address.replace('127.0.0.1', 'glovebox.test')}/api/v1`;
+  await go(page, 'Chat');
+  await isWarned(page);
+  const workspace = /\/w\/([0-9a-f-]+)/.exec(page.url())?.[1] ?? '';
+  const asked = await page.evaluate(
+    async ([api, workspace_id]) => {
+      const call = async (path: string, body: unknown) => {
+        const headers = { 'content-type': 'application/json' };
+        const answer = await fetch(`${api}${path}`, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify(body),
+        });
+        return (await answer.json()) as { id: string };
+      };
+      const { id } = await call('/threads', { workspace_id, title: 'By plain HTTP' });
+      await call(`/threads/${id}/messages`, { text: 'Hello', kind: 'text' });
+      return id;
+    },
+    [api, workspace],
+  );
+  await page.getByRole('link', { name: 'By plain HTTP' }).click();
+  await expect(page).toHaveURL(new RegExp(asked));
+  await expect(page.getByRole('article', { name: 'Message of Ada' })).toContainText('Hello');
+  await expect(page.getByRole('article', { name: 'Reply' })).toContainText('Try again');
+  await look(page, '62-insecure-chat');
+}
 
 const isWarned = (page: Page) =>
   expect(page.getByText('This connection is not encrypted')).toBeVisible();

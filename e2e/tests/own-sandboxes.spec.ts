@@ -126,7 +126,9 @@ async function endOfService(page: Page) {
 /** Gives the workspace a profile of its own, and disables that in the console. */
 async function disableProfile(page: Page, workspace: string) {
   const profile_id = addProfile(server, 'Spare');
-  await changeWorkspace(page.request, server.address, workspace, { profile_id });
+  await changeWorkspace(page.request, server.address, workspace, {
+    profile_id,
+  });
   await go(page, 'System → Sandbox');
   await page.getByRole('link', { name: 'This machine' }).click();
   await page.getByRole('button', { name: 'Disable' }).click();

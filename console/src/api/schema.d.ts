@@ -86,6 +86,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/admin/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the models. */
+        get: operations["models_list"];
+        put?: never;
+        /** Makes a model. */
+        post: operations["models_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/admin/models/{model}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a model and its key. The default can be deleted when it is the last one. */
+        delete: operations["models_delete"];
+        options?: never;
+        head?: never;
+        /** Changes a model. Replies that are under way go on as they began. */
+        patch: operations["models_change"];
+        trace?: never;
+    };
+    "/api/v1/admin/models/{model}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Asks a model as chat would, step by step. That something does not work is a result. */
+        post: operations["models_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/admin/profiles": {
         parameters: {
             query?: never;
@@ -1168,59 +1221,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/admin/models": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Lists the models. */
-        get: operations["models_list"];
-        put?: never;
-        /** Makes a model. */
-        post: operations["models_create"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/admin/models/{model}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /** Deletes a model and its key. The default can be deleted when it is the last one. */
-        delete: operations["models_delete"];
-        options?: never;
-        head?: never;
-        /** Changes a model. Replies that are under way go on as they began. */
-        patch: operations["models_change"];
-        trace?: never;
-    };
-    "/api/v1/admin/models/{model}/test": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** Asks a model as chat would, step by step. That something does not work is a result. */
-        post: operations["models_test"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -1360,6 +1360,30 @@ export interface components {
         ChangeMember: {
             role: components["schemas"]["RoleName"];
         };
+        /** @description What is to be changed of a model. */
+        ChangeModel: {
+            /**
+             * @description Another key; null takes it away. Where the base URL leads to another host and no key comes
+             *     with it, the key is taken away too.
+             */
+            api_key?: string | null;
+            base_url?: string | null;
+            /** Format: int32 */
+            connect_timeout_seconds?: number | null;
+            /** Format: int32 */
+            context_tokens?: number | null;
+            /** @description `true` makes it the one that chat asks. */
+            is_default?: boolean | null;
+            model?: string | null;
+            name?: string | null;
+            /** Format: int32 */
+            silence_timeout_seconds?: number | null;
+            /**
+             * Format: int64
+             * @description The version that was read.
+             */
+            version: number;
+        };
         /** @description A new password. */
         ChangePassword: {
             /** @description 12 characters at least. */
@@ -1406,6 +1430,11 @@ export interface components {
              * @description The version that was read.
              */
             version: number;
+        };
+        /** @description A model after a change. */
+        ChangedModelView: components["schemas"]["ModelView"] & {
+            /** @description What else has changed with it: that a key was dropped, as the endpoint is at another place. */
+            notice?: string | null;
         };
         /** @description What files may be like. */
         ChatLimitsView: {
@@ -1478,6 +1507,31 @@ export interface components {
              * @description After how many seconds it is interrupted; the profile's where nobody says.
              */
             time_limit_seconds?: number | null;
+        };
+        /** @description A model to be made. */
+        CreateModel: {
+            /** @description What proves to the endpoint who asks. */
+            api_key?: string | null;
+            base_url: string;
+            /**
+             * Format: int32
+             * @description 10 where nobody says.
+             */
+            connect_timeout_seconds?: number | null;
+            /**
+             * Format: int32
+             * @description 32768 where nobody says.
+             */
+            context_tokens?: number | null;
+            /** @description Whether it is the one that chat asks from now on; the first one is anyway. */
+            is_default?: boolean;
+            model: string;
+            name: string;
+            /**
+             * Format: int32
+             * @description 120 where nobody says.
+             */
+            silence_timeout_seconds?: number | null;
         };
         /** @description A sandbox to be made. */
         CreateSandbox: {
@@ -1660,6 +1714,60 @@ export interface components {
              */
             started_last_hour: number;
         };
+        /** @description One step of a test. */
+        ModelTestStepView: {
+            fix?: string | null;
+            /** @description `address`, `connection`, `key`, `model`, `stream` or `tool_call`. */
+            id: string;
+            message: string;
+            /** @description `pass`, `warn` or `fail`. */
+            status: string;
+            title: string;
+        };
+        /** @description What a test of a model has found. */
+        ModelTestView: {
+            /** @description Whether chat can work with it. */
+            is_passed: boolean;
+            /**
+             * Format: int64
+             * @description Milliseconds until the first word of an answer.
+             */
+            latency_ms?: number | null;
+            /** @description The models that the endpoint has; nothing where it does not list them. */
+            models?: string[] | null;
+            /** @description In order; a step that failed is the last one. */
+            steps: components["schemas"]["ModelTestStepView"][];
+        };
+        /** @description A model that chat may ask. */
+        ModelView: {
+            /** @description Where its endpoint is, without `/chat/completions`. */
+            base_url: string;
+            /** Format: int32 */
+            connect_timeout_seconds: number;
+            /**
+             * Format: int32
+             * @description How many tokens question and answer may have together.
+             */
+            context_tokens: number;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Whether there is a key; it is never shown. */
+            has_api_key: boolean;
+            id: string;
+            /** @description Whether it is the one that chat asks. */
+            is_default: boolean;
+            /** @description What the endpoint calls it. */
+            model: string;
+            /** @description What people call it. */
+            name: string;
+            /**
+             * Format: int32
+             * @description How long nothing may come before an answer is given up.
+             */
+            silence_timeout_seconds: number;
+            /** Format: int64 */
+            version: number;
+        };
         /** @description A key that was just made. */
         NewApiKeyView: {
             id: string;
@@ -1838,6 +1946,41 @@ export interface components {
                 /** @description `viewer`, `editor`, `admin` or `owner`. */
                 role: string;
                 workspace_id: string;
+            }[];
+            /** @description What to send as `cursor` for the next page; nothing where this is the last. */
+            next_cursor?: string | null;
+        };
+        /** @description One page of a list. */
+        Page_ModelView: {
+            /** @description What is on it. */
+            items: {
+                /** @description Where its endpoint is, without `/chat/completions`. */
+                base_url: string;
+                /** Format: int32 */
+                connect_timeout_seconds: number;
+                /**
+                 * Format: int32
+                 * @description How many tokens question and answer may have together.
+                 */
+                context_tokens: number;
+                /** Format: date-time */
+                created_at: string;
+                /** @description Whether there is a key; it is never shown. */
+                has_api_key: boolean;
+                id: string;
+                /** @description Whether it is the one that chat asks. */
+                is_default: boolean;
+                /** @description What the endpoint calls it. */
+                model: string;
+                /** @description What people call it. */
+                name: string;
+                /**
+                 * Format: int32
+                 * @description How long nothing may come before an answer is given up.
+                 */
+                silence_timeout_seconds: number;
+                /** Format: int64 */
+                version: number;
             }[];
             /** @description What to send as `cursor` for the next page; nothing where this is the last. */
             next_cursor?: string | null;
@@ -2310,149 +2453,6 @@ export interface components {
              * @description To be sent back with a change.
              */
             version: number;
-        };
-        /** @description What is to be changed of a model. */
-        ChangeModel: {
-            /**
-             * @description Another key; null takes it away. Where the base URL leads to another host and no key comes
-             *     with it, the key is taken away too.
-             */
-            api_key?: string | null;
-            base_url?: string | null;
-            /** Format: int32 */
-            connect_timeout_seconds?: number | null;
-            /** Format: int32 */
-            context_tokens?: number | null;
-            /** @description `true` makes it the one that chat asks. */
-            is_default?: boolean | null;
-            model?: string | null;
-            name?: string | null;
-            /** Format: int32 */
-            silence_timeout_seconds?: number | null;
-            /**
-             * Format: int64
-             * @description The version that was read.
-             */
-            version: number;
-        };
-        /** @description A model after a change. */
-        ChangedModelView: components["schemas"]["ModelView"] & {
-            /** @description What else has changed with it: that a key was dropped, as the endpoint is at another place. */
-            notice?: string | null;
-        };
-        /** @description A model to be made. */
-        CreateModel: {
-            /** @description What proves to the endpoint who asks. */
-            api_key?: string | null;
-            base_url: string;
-            /**
-             * Format: int32
-             * @description 10 where nobody says.
-             */
-            connect_timeout_seconds?: number | null;
-            /**
-             * Format: int32
-             * @description 32768 where nobody says.
-             */
-            context_tokens?: number | null;
-            /** @description Whether it is the one that chat asks from now on; the first one is anyway. */
-            is_default?: boolean;
-            model: string;
-            name: string;
-            /**
-             * Format: int32
-             * @description 120 where nobody says.
-             */
-            silence_timeout_seconds?: number | null;
-        };
-        /** @description One step of a test. */
-        ModelTestStepView: {
-            fix?: string | null;
-            /** @description `address`, `connection`, `key`, `model`, `stream` or `tool_call`. */
-            id: string;
-            message: string;
-            /** @description `pass`, `warn` or `fail`. */
-            status: string;
-            title: string;
-        };
-        /** @description What a test of a model has found. */
-        ModelTestView: {
-            /** @description Whether chat can work with it. */
-            is_passed: boolean;
-            /**
-             * Format: int64
-             * @description Milliseconds until the first word of an answer.
-             */
-            latency_ms?: number | null;
-            /** @description The models that the endpoint has; nothing where it does not list them. */
-            models?: string[] | null;
-            /** @description In order; a step that failed is the last one. */
-            steps: components["schemas"]["ModelTestStepView"][];
-        };
-        /** @description A model that chat may ask. */
-        ModelView: {
-            /** @description Where its endpoint is, without `/chat/completions`. */
-            base_url: string;
-            /** Format: int32 */
-            connect_timeout_seconds: number;
-            /**
-             * Format: int32
-             * @description How many tokens question and answer may have together.
-             */
-            context_tokens: number;
-            /** Format: date-time */
-            created_at: string;
-            /** @description Whether there is a key; it is never shown. */
-            has_api_key: boolean;
-            id: string;
-            /** @description Whether it is the one that chat asks. */
-            is_default: boolean;
-            /** @description What the endpoint calls it. */
-            model: string;
-            /** @description What people call it. */
-            name: string;
-            /**
-             * Format: int32
-             * @description How long nothing may come before an answer is given up.
-             */
-            silence_timeout_seconds: number;
-            /** Format: int64 */
-            version: number;
-        };
-        /** @description One page of a list. */
-        Page_ModelView: {
-            /** @description What is on it. */
-            items: {
-                /** @description Where its endpoint is, without `/chat/completions`. */
-                base_url: string;
-                /** Format: int32 */
-                connect_timeout_seconds: number;
-                /**
-                 * Format: int32
-                 * @description How many tokens question and answer may have together.
-                 */
-                context_tokens: number;
-                /** Format: date-time */
-                created_at: string;
-                /** @description Whether there is a key; it is never shown. */
-                has_api_key: boolean;
-                id: string;
-                /** @description Whether it is the one that chat asks. */
-                is_default: boolean;
-                /** @description What the endpoint calls it. */
-                model: string;
-                /** @description What people call it. */
-                name: string;
-                /**
-                 * Format: int32
-                 * @description How long nothing may come before an answer is given up.
-                 */
-                silence_timeout_seconds: number;
-                /** Format: int64 */
-                version: number;
-            }[];
-            /** @description What to send as `cursor` for the next page; nothing where this is the last. */
-            next_cursor?: string | null;
         };
     };
     responses: never;
@@ -2984,6 +2984,611 @@ export interface operations {
                 content: {
                     "text/csv": string;
                     "application/json": components["schemas"]["AuditView"][];
+                };
+            };
+            /** @description The request itself is wrong. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Nobody is signed in, or with a wrong password or key. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing, or the caller may not know of it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is such a route, and not for this method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description More than may be sent. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is of another kind than the call takes. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A quota is reached, or it was tried too often. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What makes sandboxes cannot be reached, or has no room. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ModelView"];
+                };
+            };
+            /** @description The request itself is wrong. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Nobody is signed in, or with a wrong password or key. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing, or the caller may not know of it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is such a route, and not for this method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description More than may be sent. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is of another kind than the call takes. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A quota is reached, or it was tried too often. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What makes sandboxes cannot be reached, or has no room. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateModel"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelView"];
+                };
+            };
+            /** @description The request itself is wrong. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Nobody is signed in, or with a wrong password or key. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing, or the caller may not know of it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is such a route, and not for this method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description More than may be sent. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is of another kind than the call takes. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A quota is reached, or it was tried too often. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What makes sandboxes cannot be reached, or has no room. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id */
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request itself is wrong. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Nobody is signed in, or with a wrong password or key. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing, or the caller may not know of it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is such a route, and not for this method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description More than may be sent. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is of another kind than the call takes. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A quota is reached, or it was tried too often. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What makes sandboxes cannot be reached, or has no room. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id */
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeModel"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedModelView"];
+                };
+            };
+            /** @description The request itself is wrong. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Nobody is signed in, or with a wrong password or key. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing, or the caller may not know of it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is such a route, and not for this method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description More than may be sent. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is of another kind than the call takes. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A quota is reached, or it was tried too often. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server failed. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description What makes sandboxes cannot be reached, or has no room. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    models_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id */
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelTestView"];
                 };
             };
             /** @description The request itself is wrong. */
@@ -12651,611 +13256,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Alive"];
-                };
-            };
-            /** @description The request itself is wrong. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Nobody is signed in, or with a wrong password or key. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is no such thing, or the caller may not know of it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is such a route, and not for this method. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It does not fit what is there. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description More than may be sent. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The body is of another kind than the call takes. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description A quota is reached, or it was tried too often. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The server failed. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    models_list: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Page_ModelView"];
-                };
-            };
-            /** @description The request itself is wrong. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Nobody is signed in, or with a wrong password or key. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is no such thing, or the caller may not know of it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is such a route, and not for this method. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It does not fit what is there. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description More than may be sent. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The body is of another kind than the call takes. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description A quota is reached, or it was tried too often. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The server failed. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    models_create: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CreateModel"];
-            };
-        };
-        responses: {
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ModelView"];
-                };
-            };
-            /** @description The request itself is wrong. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Nobody is signed in, or with a wrong password or key. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is no such thing, or the caller may not know of it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is such a route, and not for this method. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It does not fit what is there. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description More than may be sent. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The body is of another kind than the call takes. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description A quota is reached, or it was tried too often. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The server failed. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    models_delete: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Its id */
-                model: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description The request itself is wrong. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Nobody is signed in, or with a wrong password or key. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is no such thing, or the caller may not know of it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is such a route, and not for this method. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It does not fit what is there. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description More than may be sent. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The body is of another kind than the call takes. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description A quota is reached, or it was tried too often. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The server failed. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    models_change: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Its id */
-                model: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ChangeModel"];
-            };
-        };
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedModelView"];
-                };
-            };
-            /** @description The request itself is wrong. */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description Nobody is signed in, or with a wrong password or key. */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is no such thing, or the caller may not know of it. */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description There is such a route, and not for this method. */
-            405: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description It does not fit what is there. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description More than may be sent. */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The body is of another kind than the call takes. */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description A quota is reached, or it was tried too often. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description The server failed. */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
-        };
-    };
-    models_test: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Its id */
-                model: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ModelTestView"];
                 };
             };
             /** @description The request itself is wrong. */

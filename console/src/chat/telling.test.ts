@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { announcement, nowText, runningReply, runText } from './telling';
+import { announcement, lastFailure, nowText, runningReply, runText } from './telling';
 import { emptyThread, type Reply, type Run, type Step, type ThreadState } from './view';
 
 const step = (number: number, end: Step['end']): Step => ({
@@ -39,6 +39,12 @@ test('a run says how many steps it had, how long they took and how many failed',
   expect(runText(run(step(1, ok), step(2, ok), step(3, ok)))).toBe('Ran 3 steps in 4.2 s');
   expect(runText(run(step(1, ok)))).toBe('Ran 1 step in 1.4 s');
   expect(runText(run(step(1, bad), step(2, ok)))).toBe('Ran 2 steps in 2.8 s, 1 failed');
+});
+
+test('a run failed where its last step did', () => {
+  expect(lastFailure(run(step(1, ok), step(2, bad)))?.summary).toBe('raised KeyError');
+  expect(lastFailure(run(step(1, bad), step(2, ok)))).toBeNull();
+  expect(lastFailure(run(step(1, null)))).toBeNull();
 });
 
 test('what is done now is the plan, else the step', () => {

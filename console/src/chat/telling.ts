@@ -16,6 +16,12 @@ export function runText(run: Run): string {
   return failed === 0 ? text : `${text}, ${failed} failed`;
 }
 
+/** Why the last step did not do what it was to do, and what can be done; nothing where it did. */
+export function lastFailure(run: Run): { summary: string; fix: string | null } | null {
+  const end = stepsOf(run).at(-1)?.end;
+  return end && !end.isSuccess ? end : null;
+}
+
 /** What a reply does now, in a line. */
 export function nowText(reply: Reply): string {
   const last = reply.parts.at(-1);

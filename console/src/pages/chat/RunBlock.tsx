@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { runText, stepsOf } from '../../chat/telling';
+import { lastFailure, runText, stepsOf } from '../../chat/telling';
 import type { Run } from '../../chat/view';
 import { Fold } from '../../parts/Fold';
 import { Notice } from '../../parts/Notice';
@@ -18,6 +18,7 @@ interface Props {
 export function RunBlock({ run, isCode, now }: Props) {
   const steps = stepsOf(run).length;
   const isOver = now === false;
+  const failure = isOver ? lastFailure(run) : null;
   const notices = run.lines.flatMap((line) => (line.kind === 'notice' ? [line.notice] : []));
   return (
     <div className={styles.run}>
@@ -27,6 +28,11 @@ export function RunBlock({ run, isCode, now }: Props) {
           {notice.fix && sentence(notice.fix)}
         </Notice>
       ))}
+      {failure && (
+        <div>
+          {sentence(failure.summary)} {failure.fix !== null && sentence(failure.fix)}
+        </div>
+      )}
       <Fold
         head={isOver ? runText(run) : steps === 1 ? '1 step so far' : `${steps} steps so far`}
         // Who typed the code wants to see what it printed.
