@@ -97,6 +97,7 @@ async function fails(page: Page) {
   await isOver(page);
   await expect(reply(page)).toContainText("KeyError: 'missing'");
   await expect(reply(page)).toContainText('1 failed');
+  await expect(reply(page).getByRole('button', { name: 'Try again' })).toBeVisible();
   await reply(page).getByRole('button', { name: 'Traceback' }).click();
   await expect(reply(page).getByRole('region', { name: 'Traceback' })).toContainText('KeyError');
   await look(page, '83-chat-failed');

@@ -156,7 +156,8 @@ async function askForSlides(page: Page, workbook: Buffer) {
   const chips = page.getByRole('list', { name: 'Files of the next message' });
   await expect(chips.getByRole('button', { name: 'Remove sales.xlsx' })).toBeVisible();
   await box(page).fill('Make five slides with a chart per region');
-  await look(page, '93-composer');
+  await limits(page);
+  await keys(page);
   await box(page).press('Enter');
   await expect(reply(page)).toBeVisible();
   await isOver(page);
@@ -188,6 +189,40 @@ async function askForSlides(page: Page, workbook: Buffer) {
   await panel.getByRole('button', { name: 'Close the preview' }).click();
   // The first page made small stands in the card.
   await expect(card(page, 'deck.pptx').locator('img')).toBeVisible();
+}
+
+/** A file that is too large is told so before any of it is sent, and goes again. */
+async function limits(page: Page) {
+  const large = { name: 'large.bin', mimeType: 'x/y', buffer: Buffer.alloc(26 * 1024 * 1024) };
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(request.url()));
+  await page.locator('input[type=file]').setInputFiles(large);
+  const chips = page.getByRole('list', { name: 'Files of the next message' });
+  await expect(chips).toContainText('It has 26 MiB, and a file may have 25 MiB.');
+  await look(page, '93-composer');
+  await chips.getByRole('button', { name: 'Remove large.bin' }).click();
+  await expect(chips.getByRole('listitem')).toHaveCount(1);
+  expect(sent.filter((url) => url.includes('large.bin'))).toEqual([]);
+}
+
+/** Enter that chooses a character sends nothing, and with Shift it begins a line. */
+async function keys(page: Page) {
+  const text = await box(page).inputValue();
+  await box(page).evaluate((area) => {
+    const options = { key: 'Enter', isComposing: true, bubbles: true, cancelable: true };
+    area.dispatchEvent(new KeyboardEvent('keydown', options));
+  });
+  await box(page).press('Shift+Enter');
+  await expect(box(page)).toHaveValue(`${text}\n`);
+  // A picture from the clipboard is a file like any other.
+  await box(page).evaluate((area) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File(['x'], 'pasted.txt'));
+    area.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true }));
+  });
+  const chips = page.getByRole('list', { name: 'Files of the next message' });
+  await chips.getByRole('button', { name: 'Remove pasted.txt' }).click();
+  await expect(chips.getByRole('listitem')).toHaveCount(1);
 }
 
 /** Steps are folded, and there when they are wanted. */

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest';
-import { announcement, lastFailure, nowText, runningReply, runText } from './telling';
+import {
+  announcement,
+  endsInFailure,
+  lastFailure,
+  nowText,
+  runningReply,
+  runText,
+} from './telling';
 import { emptyThread, type Reply, type Run, type Step, type ThreadState } from './view';
 
 const step = (number: number, end: Step['end']): Step => ({
@@ -45,6 +52,15 @@ test('a run failed where its last step did', () => {
   expect(lastFailure(run(step(1, ok), step(2, bad)))?.summary).toBe('raised KeyError');
   expect(lastFailure(run(step(1, bad), step(2, ok)))).toBeNull();
   expect(lastFailure(run(step(1, null)))).toBeNull();
+});
+
+test('a reply that ended with code that failed can be tried again', () => {
+  const end = { outcome: 'done', error: null, steps: 1, durationMs: 1 } as const;
+  const ran = (of: Step['end']): Reply['parts'] => [{ kind: 'run', run: run(step(1, of)) }];
+  expect(endsInFailure(reply(ran(bad), end))).toBe(true);
+  expect(endsInFailure(reply(ran(ok), end))).toBe(false);
+  expect(endsInFailure(reply([{ kind: 'text', text: 'x' }], end))).toBe(false);
+  expect(endsInFailure(reply(ran(bad)))).toBe(false);
 });
 
 test('what is done now is the plan, else the step', () => {

@@ -22,6 +22,12 @@ export function lastFailure(run: Run): { summary: string; fix: string | null } |
   return end && !end.isSuccess ? end : null;
 }
 
+/** Whether a reply came to its end with code that failed. */
+export function endsInFailure({ parts, end }: Reply): boolean {
+  const run = parts.findLast((part) => part.kind === 'run');
+  return end?.outcome === 'done' && run?.kind === 'run' && lastFailure(run.run) !== null;
+}
+
 /** What a reply does now, in a line. */
 export function nowText(reply: Reply): string {
   const last = reply.parts.at(-1);

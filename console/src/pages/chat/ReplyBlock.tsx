@@ -4,7 +4,7 @@ import { memo, type ReactNode } from 'react';
 import type { Thread } from '../../api/views';
 import { useChange } from '../../api/change';
 import { retryMessage, stopReply, threadsKey } from '../../api/threads';
-import { nowText } from '../../chat/telling';
+import { endsInFailure, nowText } from '../../chat/telling';
 import type { Part, Reply } from '../../chat/view';
 import { CopyText } from '../../parts/CopyText';
 import { FailureNote } from '../../parts/FailureNote';
@@ -84,7 +84,7 @@ function Ending({ thread, reply, mayRetry }: EndingProps) {
     () => retryMessage(thread.id, reply.replyTo),
     [threadsKey(thread.workspace_id)],
   );
-  if (end === null || end.outcome === 'done') return null;
+  if (end === null) return null;
   const again = mayRetry && (
     <Button
       size="xs"
@@ -96,6 +96,15 @@ function Ending({ thread, reply, mayRetry }: EndingProps) {
       Try again
     </Button>
   );
+  if (end.outcome === 'done') {
+    if (!again || !endsInFailure(reply)) return null;
+    return (
+      <div className={styles.now}>
+        {again}
+        <FailureNote error={retry.error} />
+      </div>
+    );
+  }
   if (end.outcome === 'stopped') {
     return (
       <div className={styles.now}>

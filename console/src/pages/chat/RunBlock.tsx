@@ -28,7 +28,8 @@ export function RunBlock({ run, isCode, now }: Props) {
           {notice.fix && sentence(notice.fix)}
         </Notice>
       ))}
-      {failure && (
+      {/* Where the steps are open it stands there. */}
+      {failure && !isCode && (
         <div>
           {sentence(failure.summary)} {failure.fix !== null && sentence(failure.fix)}
         </div>

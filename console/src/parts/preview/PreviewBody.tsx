@@ -70,7 +70,8 @@ function Shown({ preview, name }: { preview: Preview; name: string }) {
   );
 }
 
-function Making({ preview: { state, progress } }: { preview: Preview }) {
+function Making({ preview }: { preview: Preview }) {
+  const { state, progress, message, fix } = preview;
   const isCounted = progress && progress.of > 0;
   return (
     <div className={styles.pad}>
@@ -84,6 +85,12 @@ function Making({ preview: { state, progress } }: { preview: Preview }) {
       </div>
       {isCounted && (
         <Progress value={(progress.done / progress.of) * 100} aria-label="Pages made" />
+      )}
+      {/* It was begun and could not go on, and is begun again by itself. */}
+      {message && (
+        <div>
+          {sentence(message)} {fix && sentence(fix)}
+        </div>
       )}
       <div>You can leave it: it is made meanwhile. The download is there already.</div>
     </div>
