@@ -314,7 +314,10 @@ impl Server {
         let mut background = JoinSet::new();
         let queues = self.app.config().queues.clone();
         background.spawn(self.supervised.run());
-        background.spawn(crate::worker::run(self.app.clone(), queues));
+        // Without a queue it would end at once, and its end is taken for a fault.
+        if !queues.is_empty() {
+            background.spawn(crate::worker::run(self.app.clone(), queues));
+        }
         background.spawn(crate::worker::mark_driven(self.app.clone()));
         if let Some(listener) = self.metrics {
             let routes = crate::http::metrics_router(self.app.clone());

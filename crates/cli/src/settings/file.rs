@@ -33,6 +33,8 @@ impl Kind {
             Self::Boolean
         } else if matches!(arg.get_action(), ArgAction::Append) {
             Self::List
+        } else if is_size(arg) {
+            Self::Text
         } else if numbers.into_iter().any(|number| held == number) {
             Self::Number
         } else {
@@ -99,6 +101,12 @@ impl Place<'_> {
             cause,
         }
     }
+}
+
+/// A size is a number too, but is written with M or G behind it.
+fn is_size(arg: &Arg) -> bool {
+    let names = arg.get_value_names().unwrap_or_default();
+    names.iter().any(|name| name == "SIZE")
 }
 
 /// Reads the text of a file.
@@ -196,7 +204,7 @@ mod tests {
         "#);
         insta::assert_snapshot!(refused("\n[server]\nlisten = '127.0.0.1:1'"), @"
         error: reading settings: gb.toml:2: there is no setting `server`
-          fix: the settings are listen, metrics_listen, tls_cert, tls_key, public_url, trusted_proxies, insecure_http, sandbox_enabled, sandbox_gui_config, accept_weaker, queues, log, data, server_data, database
+          fix: the settings are listen, metrics_listen, tls_cert, tls_key, public_url, trusted_proxies, insecure_http, sandbox_gui_config, max_sandboxes, max_memory, accept_weaker, queues, sandbox_enabled, log, data, server_data, database
         ");
         insta::assert_snapshot!(refused("log = 'info'\n\nlisten = 8080"), @r#"
         error: reading settings: gb.toml:3: `listen` has to be a text, not integer
