@@ -95,7 +95,7 @@ impl TlsFiles {
 
     fn seen(&self) -> Seen {
         let look = |path: &Path| {
-            let found = std::fs::metadata(path).ok()?;
+            let found = fs_err::metadata(path).ok()?;
             Some((found.modified().ok()?, found.len()))
         };
         [look(&self.certificate), look(&self.key)]
