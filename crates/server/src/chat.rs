@@ -1,8 +1,8 @@
 //! Chat: what answers a message.
 //!
-//! [`turn`] is what a reply can do, and its only way to a thread, its sandbox and its files.
-//! [`assistant`] answers words with it, and [`model`] asks the endpoint that the assistant thinks
-//! with. [`drive`] sees to it that each reply comes to an end.
+//! `turn` is what a reply can do, and its only way to a thread, its sandbox and its files.
+//! `assistant` answers words with it, and `model` asks the endpoint that the assistant thinks
+//! with. `drive` sees to it that each reply comes to an end.
 
 mod assistant;
 mod drive;
