@@ -162,7 +162,7 @@ check-docs:
 check-python:
 	@scripts/need ruff
 	"$(TOOLS)/python/bin/ruff" check --no-cache .
-	for script in .ci/run scripts/*; do bash -n "$$script"; done
+	for script in $$(grep -lE '^#!.*bash' .ci/run scripts/*); do bash -n "$$script"; done
 
 .PHONY: check-console
 check-console:
