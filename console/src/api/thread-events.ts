@@ -102,6 +102,7 @@ export interface StepEventData {
   kernel_replaced: { reason: string };
   left_out: { name: string; message: string };
   more_left_out: { files: number };
+  not_collected: { message: string };
   failed: ErrorBody;
 }
 

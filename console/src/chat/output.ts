@@ -51,6 +51,7 @@ export function moreOutput(output: Output, event: { type: string; data: unknown 
       );
     case 'more_left_out':
       return shows(output, remark(`${known.data.files} more files stayed in the sandbox.`));
+    case 'not_collected':
     case 'failed':
       return shows(output, remark(known.data.message));
     default:

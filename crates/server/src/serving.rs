@@ -18,6 +18,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use tower::ServiceExt as _;
@@ -30,8 +31,19 @@ const HEAD: Duration = Duration::from_secs(30);
 /// How long a caller may send nothing in the middle of a body.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How many callers may be connected at once; the next ones wait for one to go.
+/// How many callers may be connected at once at most; the next ones wait for one to go.
 const CONNECTIONS: usize = 4096;
+
+/// Takes as many descriptors as the system lets this user have, and says how many callers may be
+/// connected at once: half of them, as the database, the gateway and files want some too.
+fn places() -> usize {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // What it has it may always set again; where it may not, what it had stays.
+    let _ = setrlimit(Resource::Nofile, limit);
+    let held = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(held / 2).map_or(CONNECTIONS, |half| half.clamp(1, CONNECTIONS))
+}
 
 /// How long requests may go on after the server was told to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -44,7 +56,7 @@ where
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD);
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Arc::new(Semaphore::new(places()));
     tokio::pin!(stop);
     loop {
         let next = async {

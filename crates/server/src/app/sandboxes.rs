@@ -151,15 +151,16 @@ impl App {
         wanted: CreateSandbox,
     ) -> Result<Lease, SandboxError> {
         let app = self.clone();
-        let id = wanted.id;
         // A task of its own: who asked may go away, and the lease has to be kept all the same.
         let making = tokio::spawn(async move { app.have_it_made(&wanted).await });
         match making.await {
             Ok(made) => made,
-            Err(error) => {
-                tracing::error!(sandbox = %id, error = chain(&error), "making a sandbox");
-                Err(SandboxError::NotFound)
-            }
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(SandboxError::Gone {
+                    why: "the server was ended while it was being made".into(),
+                }),
+            },
         }
     }
 

@@ -8,13 +8,13 @@ use futures_util::StreamExt as _;
 use glovebox_protocol::file::{FileKind, FileName};
 use glovebox_store::{Access, KeyScope, Permission};
 use http::StatusCode;
-use http_body::Body as _;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answers::{Errors, Page};
 use super::artifacts::{download, shown_name};
+use super::attachments::announced;
 use super::body::FileBytes;
 use super::caller::Caller;
 use super::error::ApiError;
@@ -121,6 +121,7 @@ pub(crate) async fn put(
     caller: Caller,
     Path((sandbox, _path)): Path<(String, String)>,
     uri: http::Uri,
+    headers: http::HeaderMap,
     body: Body,
 ) -> Result<Json<StoredFile>, ApiError> {
     let sandbox = sandbox_id(&sandbox)?;
@@ -130,7 +131,7 @@ pub(crate) async fn put(
     may_write(&access)?;
     let name = file_name(path_of(&uri))?;
     let (_, limit) = app.files_of(&access, sandbox).await?;
-    let spooled = spool(&app, &access, body, limit).await?;
+    let spooled = spool(&app, &access, announced(&headers), body, limit).await?;
     let stored = app
         .put_file(&access, sandbox, &name, &spooled.path())
         .await?;
@@ -166,8 +167,15 @@ fn spooler(access: &Access) -> String {
 }
 
 /// Writes a body into a file that nobody else can open.
-async fn spool(app: &App, access: &Access, body: Body, limit: u64) -> Result<Spooled, ApiError> {
-    let expected = body.size_hint().upper().unwrap_or(limit).min(limit);
+async fn spool(
+    app: &App,
+    access: &Access,
+    length: Option<u64>,
+    body: Body,
+    limit: u64,
+) -> Result<Spooled, ApiError> {
+    // More than was announced does not come: HTTP holds a body to its length.
+    let expected = length.unwrap_or(limit).min(limit);
     let spooled = app.spool().begin(spooler(access), expected)?;
     let mut out = spooled.open().map_err(SpoolError::from)?;
     let mut stream = body.into_data_stream();
