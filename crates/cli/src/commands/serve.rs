@@ -215,6 +215,12 @@ pub(crate) fn failed(doing: &str, error: ProgramError) -> Failure {
             "name a certificate with --tls-cert and the private key that belongs to it with \
              --tls-key, both in PEM",
         ),
+        ProgramError::Listen { .. } => {
+            Some("name another address with --listen, or end what listens there")
+        }
+        ProgramError::Folder { .. } => {
+            Some("name a folder that you may write with --server-data or --data")
+        }
         ProgramError::NoDatabase { .. } => {
             Some("name a server's data with --data, --server-data or --database")
         }
