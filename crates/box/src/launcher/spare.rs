@@ -4,7 +4,6 @@
 //! Only where control groups are of version 1, in which a box has groups in several hierarchies, and
 //! in which a group can be given the name of its box afterwards.
 
-use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::limits::Limits;
 
 use super::boxes::BoxKey;
@@ -14,6 +13,10 @@ use crate::cgroup::group::BoxGroups;
 use crate::cgroup::layout::Version;
 use crate::create::parent::Design;
 use crate::fault::chain;
+
+/// What the groups are called for as long as they are nobody's. No box has such a name, and always
+/// the same one lets whoever compares the machine before and after see that nothing was left.
+const NEXT: &str = "next";
 
 /// Groups without a box.
 #[derive(Debug)]
@@ -62,8 +65,7 @@ impl Pod {
         }
         let made = BoxGroups::make(
             &surroundings.pod,
-            // Nobody's, for as long as they have no box.
-            &SandboxId::new().to_string(),
+            NEXT,
             &limits,
             surroundings.host_cpus,
             &surroundings.omissions,
