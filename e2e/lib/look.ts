@@ -7,7 +7,7 @@ declare global {
   }
 }
 
-const NARROW = { width: 360, height: 740 };
+export const NARROW = { width: 360, height: 740 };
 const WIDE = { width: 1280, height: 900 };
 
 const picture = (page: Page, name: string) =>
@@ -59,6 +59,13 @@ export async function lookAtOverlay(page: Page, name: string) {
 
 /** Shows the page as on a phone, until it is looked at again. */
 export const onPhone = (page: Page) => show(page, 'light', NARROW);
+
+/** Looks at what is seen on a phone, as it is now. */
+export async function lookOnPhone(page: Page, name: string) {
+  await expect(page.getByText('Loading', { exact: true })).toHaveCount(0);
+  await scan(page, name);
+  await fits(page, name, NARROW);
+}
 
 /** Looks at a page in the light, in the dark, and on a phone. */
 export async function look(page: Page, name: string) {

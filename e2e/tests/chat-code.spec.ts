@@ -113,7 +113,8 @@ async function goesOn(page: Page) {
   await page.reload();
   await expect(reply(page)).toContainText('line 8');
   await expect(reply(page).getByRole('button', { name: 'Stop' })).toBeVisible();
-  await other.getByRole('button', { name: 'Stop' }).click();
+  // The way to stop it stands where one writes too.
+  await other.getByRole('form').getByRole('button', { name: 'Stop' }).click();
   for (const tab of [page, other]) {
     await expect(reply(tab)).toContainText('Stopped.');
     await expect(tab.getByRole('button', { name: 'Stop' })).toHaveCount(0);

@@ -32,9 +32,9 @@ export function useSend(
       await sendMessage(thread, message, attempt.current.key);
       return thread;
     },
-    onSuccess: (thread) => {
+    onSuccess: (thread, { draft }) => {
       attempt.current = { body: '', key: '' };
-      drafts.sent(draftKey);
+      drafts.sent(draftKey, draft);
       onSent(thread);
     },
   });

@@ -1,9 +1,12 @@
-import { VisuallyHidden } from '@mantine/core';
-import { type RefObject, useEffect, useRef, useState } from 'react';
+import { ActionIcon, VisuallyHidden } from '@mantine/core';
+import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react';
 import type { PreviewPage } from '../../api/views';
 import { partOf } from '../../api/files';
+import { Icon } from '../Icon';
 import styles from './Pages.module.css';
-import { useZoom, type Zoom } from './useZoom';
+import { Thumbnails } from './Thumbnails';
+import { turnOf } from './turn';
+import { useZoom, type Zoom, zoomBy } from './useZoom';
 import { ZoomBar } from './ZoomBar';
 
 interface Props {
@@ -18,36 +21,55 @@ export function Pages({ preview, pages, count }: Props) {
   const zoom = useZoom();
   const scroll = useRef<HTMLDivElement>(null);
   const [present, go] = usePresentPage(scroll, pages);
+  const numbers = pages.map(({ number }) => number);
+  const [previous, next] = [
+    turnOf('ArrowLeft', present, numbers),
+    turnOf('ArrowRight', present, numbers),
+  ];
+  const press = (event: KeyboardEvent<HTMLElement>) => {
+    if (zoomBy(zoom, event)) return;
+    // Of pages that are wider than the panel the arrows move what is seen of them.
+    const isWider = event.currentTarget.scrollWidth > event.currentTarget.clientWidth;
+    const to = isWider ? null : turnOf(event.key, present, numbers);
+    if (to === null) return;
+    event.preventDefault();
+    go(to);
+  };
   return (
     <>
       <ZoomBar zoom={zoom}>
+        <ActionIcon.Group>
+          <ActionIcon
+            variant="default"
+            aria-label="Previous page"
+            disabled={previous === null}
+            onClick={() => previous !== null && go(previous)}
+          >
+            <Icon name="up" size={12} />
+          </ActionIcon>
+          <ActionIcon
+            variant="default"
+            aria-label="Next page"
+            disabled={next === null}
+            onClick={() => next !== null && go(next)}
+          >
+            <Icon name="down" size={12} />
+          </ActionIcon>
+        </ActionIcon.Group>
         <span role="status">
           Page {present} of {count}
         </span>
       </ZoomBar>
       <div className={styles.both}>
-        <nav className={styles.thumbnails} aria-label="Pages">
-          {pages.map(({ number, width, height }) => (
-            <button
-              key={number}
-              type="button"
-              className={styles.thumbnail}
-              aria-current={number === present ? 'page' : undefined}
-              aria-label={`Page ${number}`}
-              onClick={() => go(number)}
-            >
-              <img
-                src={partOf(preview, `thumbnails/${number}`)}
-                alt=""
-                loading="lazy"
-                width={width}
-                height={height}
-              />
-              <span aria-hidden="true">{number}</span>
-            </button>
-          ))}
-        </nav>
-        <div className={styles.pages} ref={scroll} tabIndex={0} role="region" aria-label="Document">
+        <Thumbnails preview={preview} pages={pages} present={present} onGo={go} />
+        <div
+          className={styles.pages}
+          ref={scroll}
+          tabIndex={0}
+          role="region"
+          aria-label="Document"
+          onKeyDown={press}
+        >
           {pages.map((page) => (
             <ShownPage key={page.number} preview={preview} page={page} zoom={zoom} />
           ))}
