@@ -91,6 +91,8 @@ async function foldByKeyboard(page: Page) {
 async function renameByKeyboard(page: Page) {
   await tabTo(page, page.getByRole('button', { name: /^Actions for/ }), 'Shift+Tab');
   await page.keyboard.press('Enter');
+  await expect(page.getByRole('menu')).toBeVisible();
+  await page.keyboard.press('ArrowDown');
   await expect(page.getByRole('menuitem', { name: 'Rename' })).toBeFocused();
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog');

@@ -45,8 +45,9 @@ test('one of several models is the default, and what is deleted answers no more'
   await go(page, 'Chat');
   await say(page, 'And now?');
   await isOver(page);
-  await expect(reply(page)).toContainText('model_key');
+  await expect(reply(page)).toContainText('does not accept the API key');
   await reply(page).getByRole('button', { name: 'Detail' }).click();
+  await expect(reply(page)).toContainText('model_key');
 
   await go(page, 'System → Models');
   await choose(page, 'Refuses', 'Delete Refuses');

@@ -39,7 +39,13 @@ test('chat, artifacts and knowledge are used on a phone', async ({ page, browser
 });
 
 async function onPhone(browser: Browser): Promise<Page> {
-  const context = await browser.newContext({ viewport: NARROW, hasTouch: true, isMobile: true });
+  const context = await browser.newContext({
+    viewport: NARROW,
+    hasTouch: true,
+    isMobile: true,
+    // What moves in is there at once, to be looked at.
+    reducedMotion: 'reduce',
+  });
   return context.newPage();
 }
 
