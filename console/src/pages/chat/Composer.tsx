@@ -29,13 +29,13 @@ interface Props {
   /** Ends that reply; nothing for those who may not. */
   stop?: Stop | null;
   send: Send;
-  /** Whether to show what could be asked for. */
-  hasExamples?: boolean;
+  /** Whether it begins a thread: then it says more of what can be asked for. */
+  isBeginning?: boolean;
 }
 
 /** Where a message is written, with the files that go with it. */
 export function Composer(props: Props) {
-  const { draftKey, workspace, chat, isBusy, stop = null, send, hasExamples = false } = props;
+  const { draftKey, workspace, chat, isBusy, stop = null, send, isBeginning = false } = props;
   const draft = useMessageDraft(draftKey);
   const box = useRef<HTMLTextAreaElement>(null);
   useFocusAtFirst(box);
@@ -79,9 +79,9 @@ export function Composer(props: Props) {
         </div>
       )}
       <div className={styles.inner}>
-        <Obstacles chat={chat} isCode={isCode} />
+        <Obstacles chat={chat} isCode={isCode} isBeginning={isBeginning} />
         <FailureNote error={send.error} />
-        {hasExamples && draft.text === '' && (
+        {isBeginning && draft.text === '' && (
           <Examples
             isCode={isCode}
             onChoose={(text) => {
@@ -155,6 +155,7 @@ export function Composer(props: Props) {
           </div>
         </form>
         <div className={styles.help}>
+          {!chat.has_model && !isBeginning && 'No model is set, so only Python is answered. '}
           {helpOf({ isUploading, isBusy, isCode, seconds: chat.execution_seconds })}{' '}
           {limitsText(chat.limits)}
         </div>
@@ -193,12 +194,15 @@ function helpOf({ isUploading, isBusy, isCode, seconds }: Help): string {
   return isCode ? `${keys} Code may run for ${seconds} s.` : keys;
 }
 
+type ObstaclesProps = Required<Pick<Props, 'chat' | 'isBeginning'>> & { isCode: boolean };
+
 /** What keeps code or the assistant from working here, and what to do. */
-function Obstacles({ chat, isCode }: { chat: ChatState; isCode: boolean }) {
+function Obstacles({ chat, isCode, isBeginning }: ObstaclesProps) {
   const { user } = useSession();
   return (
     <>
-      {!chat.has_model && (
+      {/* In a thread there is less room for what was said when it was begun. */}
+      {!chat.has_model && isBeginning && (
         <Notice tone="info" title="No model is set, so nobody answers words">
           Type Python: it runs in the sandbox of this thread, with the files that you attach.{' '}
           {user.is_system_admin ? (

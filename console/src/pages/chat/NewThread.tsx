@@ -83,7 +83,7 @@ function Begin({ workspace, chat }: BeginProps) {
       chat={chat}
       isBusy={send.isPending}
       send={send}
-      hasExamples
+      isBeginning
     />
   );
 }

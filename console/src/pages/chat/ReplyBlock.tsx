@@ -84,7 +84,7 @@ function Copy({ reply }: { reply: Reply }) {
   if (reply.end === null || words === '') return null;
   return (
     <div>
-      <CopyButton text={words} what="answer" />
+      <CopyButton text={words} what="answer" isNamed />
     </div>
   );
 }
