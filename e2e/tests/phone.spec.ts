@@ -89,7 +89,9 @@ async function artifacts(page: Page) {
   await expect(row).toBeVisible();
   await lookOnPhone(page, '144-phone-artifacts');
   await row.getByRole('button', { name: 'Preview' }).tap();
-  await expect(preview(page, FILE).getByRole('cell', { name: 'a rather long column 0' })).toBeVisible();
+  await expect(
+    preview(page, FILE).getByRole('cell', { name: 'a rather long column 0' }),
+  ).toBeVisible();
   await preview(page, FILE).getByRole('button', { name: 'Close the preview' }).tap();
 }
 

@@ -4,6 +4,7 @@ import { deploymentQuery, profileQuery } from '../../api/queries';
 import type { ProfileDetail } from '../../api/views';
 import { Ago } from '../../parts/Ago';
 import { CopyText } from '../../parts/CopyText';
+import { FailureNote } from '../../parts/FailureNote';
 import { Loaded } from '../../parts/Loaded';
 import { Facts, Page, Panel } from '../../parts/Page';
 import { ReadOnly } from '../../parts/ReadOnly';
@@ -26,7 +27,11 @@ export function ProfilePage() {
       title={query.data?.profile.name ?? 'Runtime profile'}
       about="What has to be proven before sandboxes are made on it, and how they are made."
     >
-      {deployment.data && <ReadOnly deployment={deployment.data} />}
+      {deployment.data ? (
+        <ReadOnly deployment={deployment.data} />
+      ) : (
+        <FailureNote error={deployment.error} />
+      )}
       <Loaded query={query}>
         {(detail) => <Shown key={profile} detail={detail} isLocked={isLocked} />}
       </Loaded>

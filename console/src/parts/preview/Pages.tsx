@@ -126,6 +126,8 @@ function usePresentPage(
   pages: readonly PreviewPage[],
 ): [number, (page: number) => void] {
   const [present, setPresent] = useState(pages[0]?.number ?? 1);
+  // The page that was gone to: at the end of a document the ones before are seen as much.
+  const asked = useRef<number | null>(null);
   useEffect(() => {
     const box = scroll.current;
     if (box === null) return;
@@ -137,7 +139,9 @@ function usePresentPage(
           shares.set(number, intersectionRect.height);
         }
         const [most] = [...shares].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]);
-        if (most && most[1] > 0) setPresent(most[0]);
+        if (!most || most[1] <= 0) return;
+        const isAsked = asked.current !== null && (shares.get(asked.current) ?? 0) > most[1] - 1;
+        setPresent(isAsked && asked.current !== null ? asked.current : most[0]);
       },
       { root: box, threshold: [0, 0.25, 0.5, 0.75, 1] },
     );
@@ -145,6 +149,7 @@ function usePresentPage(
     return () => observer.disconnect();
   }, [scroll, pages]);
   const go = (page: number) => {
+    asked.current = page;
     scroll.current?.querySelector(`[data-page="${page}"]`)?.scrollIntoView({ block: 'start' });
     setPresent(page);
   };
