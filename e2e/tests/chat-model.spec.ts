@@ -228,6 +228,22 @@ async function limits(page: Page) {
   await chips.getByRole('button', { name: 'Remove large.bin' }).click();
   await expect(chips.getByRole('listitem')).toHaveCount(1);
   expect(sent.filter((url) => url.includes('large.bin'))).toEqual([]);
+  await sendsAgain(page);
+}
+
+/** A file that got lost on the way is told so, and goes anew by one click. */
+async function sendsAgain(page: Page) {
+  const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('a note') };
+  const chips = page.getByRole('list', { name: 'Files of the next message' });
+  await page.route(/attachments\?/, (route) => route.abort());
+  await page.locator('input[type=file]').setInputFiles(notes);
+  await expect(chips.getByRole('alert')).toContainText('The server does not answer.');
+  await page.unroute(/attachments\?/);
+  await chips.getByRole('button', { name: 'Try again to send notes.txt' }).click();
+  await expect(chips.getByRole('alert')).toHaveCount(0);
+  await expect(chips.getByRole('listitem').filter({ hasText: 'notes.txt' })).toContainText('6 B');
+  await chips.getByRole('button', { name: 'Remove notes.txt' }).click();
+  await expect(chips.getByRole('listitem')).toHaveCount(1);
 }
 
 /** Enter that chooses a character sends nothing, and with Shift it begins a line. */

@@ -112,6 +112,9 @@ async function switchOn(page: Page) {
   await go(page, 'System → Sandbox');
   await expect(page.getByRole('switch', { name: 'Code execution' })).toBeDisabled();
   await page.getByLabel('Default profile', { exact: true }).selectOption({ label: 'This machine' });
+  // Chosen is not made yet.
+  await expect(page.getByRole('switch', { name: 'Code execution' })).toBeDisabled();
+  await page.getByRole('button', { name: 'Make it the default' }).click();
   await turnOn(page, 'Code execution');
   await look(page, '04-sandbox-on');
 
