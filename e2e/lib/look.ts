@@ -32,7 +32,7 @@ async function fits(page: Page, name: string, size: typeof WIDE) {
   if (size !== NARROW) return;
   // Rows are cards on a phone: nothing of them is cut off at the side.
   const cut = await page.evaluate(() =>
-    [...document.querySelectorAll('table')]
+    Array.from(document.querySelectorAll('table'))
       .map((table) => table.parentElement)
       .filter((box) => box !== null && box.scrollWidth > box.clientWidth)
       .map((box) => box?.getAttribute('aria-label') ?? 'a table'),

@@ -103,8 +103,14 @@ async function activateInConsole(page: Page) {
   const attempts = page.getByRole('region', { name: 'attempts', exact: true }).getByRole('row');
   await expect(attempts.nth(1)).toContainText('has to be OPEN');
   await page.getByRole('button', { name: 'Acknowledge shared kernel' }).click();
+  // What is typed into the settings meanwhile stays, and can be saved.
+  const idle = page.getByLabel('Idle limit (s)');
+  await idle.fill('500');
   await activate.click();
   await expect(page.getByRole('button', { name: 'Disable' })).toBeVisible();
+  await expect(idle).toHaveValue('500');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await expect(page.getByText('Saved. Sandboxes that run keep theirs.')).toBeVisible();
   await look(page, '03-profile');
 }
 

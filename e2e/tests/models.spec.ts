@@ -49,6 +49,7 @@ test('one of several models is the default, and what is deleted answers no more'
   await reply(page).getByRole('button', { name: 'Detail' }).click();
   await expect(reply(page)).toContainText('model_key');
 
+  await keepsWhatIsTyped(page);
   await go(page, 'System → Models');
   await choose(page, 'Refuses', 'Delete Refuses');
   await expect(page.getByRole('dialog')).toContainText('Make another model the default first.');
@@ -70,6 +71,20 @@ test('one of several models is the default, and what is deleted answers no more'
   await expect(box(page)).toHaveAccessibleName('Python to run');
   nothingWrong();
 });
+
+/** The key beside the settings is no other change: nothing typed is lost, and it can be saved. */
+async function keepsWhatIsTyped(page: Page) {
+  await go(page, 'System → Models');
+  await page.getByRole('link', { name: 'Refuses' }).click();
+  const context = page.getByLabel('Context (tokens)');
+  await context.fill('16000');
+  await page.getByLabel('Another key').fill('sk-another');
+  await page.getByRole('button', { name: 'Replace key' }).click();
+  await expect(page.getByText('The key is set.')).toBeVisible();
+  await expect(context).toHaveValue('16000');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await expect(page.getByText('Saved. Replies that run go on as they began.')).toBeVisible();
+}
 
 async function add(page: Page, name: string, api_key: string) {
   const data = { name, base_url: model.baseUrl, model: 'scripted', api_key, is_default: false };
