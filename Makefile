@@ -40,6 +40,10 @@ build: ## Build every program, for tests and by hand
 	cargo build --locked --workspace --bins
 	scripts/template-library "$(DEBUG)"
 
+.PHONY: console
+console: ## Build the pages of the server alone
+	scripts/console build
+
 .PHONY: run
 run: programs ## Build, set up, and serve: prints the address and the link for the first sign-in
 	"$(RELEASE)/glovebox" serve

@@ -1,11 +1,12 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { checkBundle } from './scripts/bundle.ts';
 
 // While developing, calls go to a server that was started by hand.
 const server = process.env['GLOVEBOX_SERVER'] ?? 'http://127.0.0.1:8080';
 
 export default defineConfig({
-  plugins: [react()],
+  plugins: [react(), checkBundle()],
   server: { proxy: { '/api': server } },
   build: {
     // What is inlined as a data: address would be refused by the policy that the server sends.

@@ -1,4 +1,4 @@
-import '@mantine/core/styles.css';
+import './app/mantine';
 import './app/tones.css';
 
 import { MantineProvider } from '@mantine/core';

@@ -112,13 +112,31 @@ async function goesOn(page: Page) {
   await expect(reply(other)).toContainText('line 5');
   await page.reload();
   await expect(reply(page)).toContainText('line 8');
+  await isLeftInPeace(page);
   await expect(reply(page).getByRole('button', { name: 'Stop' })).toBeVisible();
-  await other.getByRole('button', { name: 'Stop' }).click();
+  // The way to stop it stands where one writes too.
+  await other.getByRole('form').getByRole('button', { name: 'Stop' }).click();
   for (const tab of [page, other]) {
     await expect(reply(tab)).toContainText('Stopped.');
     await expect(tab.getByRole('button', { name: 'Stop' })).toHaveCount(0);
   }
   await other.close();
+}
+
+/** Whoever goes up to read stays there while more comes, and is led back when they want to be. */
+async function isLeftInPeace(page: Page) {
+  const messages = page.getByRole('region', { name: 'Messages' });
+  const left = () =>
+    messages.evaluate((one) => one.scrollHeight - one.scrollTop - one.clientHeight);
+  await expect.poll(left).toBeLessThan(2);
+  await messages.evaluate((one) => one.scrollBy(0, -40));
+  const top = await messages.evaluate((one) => one.scrollTop);
+  const text = (await reply(page).textContent()) ?? '';
+  await expect(reply(page)).not.toHaveText(text);
+  expect(await messages.evaluate((one) => one.scrollTop)).toBe(top);
+  await messages.evaluate((one) => one.scrollTo(0, 0));
+  await page.getByRole('button', { name: 'Go to the newest' }).click();
+  await expect.poll(left).toBeLessThan(2);
 }
 
 /** A lost connection is said, and comes back by itself; so does what was missed. */

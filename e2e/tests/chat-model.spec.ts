@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { expect, type Page, test } from '@playwright/test';
+import { expect, type Locator, type Page, test } from '@playwright/test';
 import { letCodeRun, main } from '../lib/api.js';
 import { box, card, download, isOver, opensInOffice, preview, reply, say } from '../lib/chat.js';
 import { look } from '../lib/look.js';
@@ -180,6 +180,7 @@ async function askForSlides(page: Page, workbook: Buffer) {
   // Whoever does not see the pages has their text.
   await expect(panel.getByText('Sales by region')).toBeAttached();
   await look(page, '94-preview-pages');
+  await turnPages(panel);
   await panel.getByRole('button', { name: 'Page 4' }).click();
   await expect(panel.getByText('Page 4 of 5')).toBeVisible();
   await panel.getByRole('button', { name: 'Larger' }).click();
@@ -189,6 +190,30 @@ async function askForSlides(page: Page, workbook: Buffer) {
   await panel.getByRole('button', { name: 'Close the preview' }).click();
   // The first page made small stands in the card.
   await expect(card(page, 'deck.pptx').locator('img')).toBeVisible();
+}
+
+/** Pages are turned and made larger by the keyboard too. */
+async function turnPages(panel: Locator) {
+  const document = panel.getByRole('region', { name: 'Document' });
+  await document.press('ArrowRight');
+  await expect(panel.getByText('Page 2 of 5')).toBeVisible();
+  await document.press('End');
+  await expect(panel.getByText('Page 5 of 5')).toBeVisible();
+  await expect(panel.getByRole('button', { name: 'Next page' })).toBeDisabled();
+  await document.press('+');
+  await expect(panel.getByText('150 %')).toBeVisible();
+  await document.press('0');
+  await expect(panel.getByRole('button', { name: 'Fit' })).toHaveAttribute('aria-pressed', 'true');
+  // Tab comes to one small page, and the arrows lead to the others.
+  const small = panel.getByRole('navigation', { name: 'Pages' }).getByRole('button');
+  await small.last().focus();
+  await small.last().press('ArrowUp');
+  await expect(small.nth(3)).toBeFocused();
+  await expect(panel.getByText('Page 4 of 5')).toBeVisible();
+  await small.nth(3).press('Home');
+  await expect(small.first()).toBeFocused();
+  await panel.getByRole('button', { name: 'Next page' }).click();
+  await expect(panel.getByText('Page 2 of 5')).toBeVisible();
 }
 
 /** A file that is too large is told so before any of it is sent, and goes again. */
@@ -203,6 +228,22 @@ async function limits(page: Page) {
   await chips.getByRole('button', { name: 'Remove large.bin' }).click();
   await expect(chips.getByRole('listitem')).toHaveCount(1);
   expect(sent.filter((url) => url.includes('large.bin'))).toEqual([]);
+  await sendsAgain(page);
+}
+
+/** A file that got lost on the way is told so, and goes anew by one click. */
+async function sendsAgain(page: Page) {
+  const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('a note') };
+  const chips = page.getByRole('list', { name: 'Files of the next message' });
+  await page.route(/attachments\?/, (route) => route.abort());
+  await page.locator('input[type=file]').setInputFiles(notes);
+  await expect(chips.getByRole('alert')).toContainText('The server does not answer.');
+  await page.unroute(/attachments\?/);
+  await chips.getByRole('button', { name: 'Try again to send notes.txt' }).click();
+  await expect(chips.getByRole('alert')).toHaveCount(0);
+  await expect(chips.getByRole('listitem').filter({ hasText: 'notes.txt' })).toContainText('6 B');
+  await chips.getByRole('button', { name: 'Remove notes.txt' }).click();
+  await expect(chips.getByRole('listitem')).toHaveCount(1);
 }
 
 /** Enter that chooses a character sends nothing, and with Shift it begins a line. */

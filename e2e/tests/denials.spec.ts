@@ -51,6 +51,10 @@ test('each denial has its name and its fix, in the API and on the page', async (
   await look(viewer, '21-viewer');
   await go(viewer, 'Sandboxes');
   await expect(viewer.getByText('No sandboxes: viewers run no code.')).toBeVisible();
+  await go(viewer, 'Your account');
+  await expect(viewer.getByText('Viewers make no keys')).toBeVisible();
+  await expect(viewer.getByRole('button', { name: 'Make API key' })).toHaveCount(0);
+  await look(viewer, '21-viewer-account');
   await viewer.goto(`${server.address}/admin/users`);
   await expect(viewer.getByText('There is no such page')).toBeVisible();
   await look(viewer, '22-not-found');

@@ -1,7 +1,7 @@
 import { expect, test } from '@playwright/test';
 import { body } from '../lib/api.js';
 import { look } from '../lib/look.js';
-import { ADMIN, go, setUp } from '../lib/people.js';
+import { ADMIN, go, setUp, turnOn } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -40,8 +40,13 @@ test('nothing typed is lost in silence, and a lost session comes back to its pag
   await page.getByRole('button', { name: 'Load the present values' }).click();
   await expect(quota).toHaveValue('60');
   await quota.fill('50');
+  // The switch beside it is no other change: nothing typed is lost, and it can be saved.
+  await turnOn(page, 'Code execution in Main two');
+  await expect(quota).toHaveValue('50');
   await page.getByRole('button', { name: 'Save quotas' }).click();
   await expect(page.getByText('Saved.')).toBeVisible();
+  await expect(quota).toHaveValue('50');
+  await expect(page.getByRole('switch', { name: 'Code execution in Main two' })).toBeChecked();
 
   await context.clearCookies();
   await expect(page.getByRole('heading', { name: 'Sign in to Glovebox' })).toBeVisible();

@@ -103,8 +103,14 @@ async function activateInConsole(page: Page) {
   const attempts = page.getByRole('region', { name: 'attempts', exact: true }).getByRole('row');
   await expect(attempts.nth(1)).toContainText('has to be OPEN');
   await page.getByRole('button', { name: 'Acknowledge shared kernel' }).click();
+  // What is typed into the settings meanwhile stays, and can be saved.
+  const idle = page.getByLabel('Idle limit (s)');
+  await idle.fill('500');
   await activate.click();
   await expect(page.getByRole('button', { name: 'Disable' })).toBeVisible();
+  await expect(idle).toHaveValue('500');
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await expect(page.getByText('Saved. Sandboxes that run keep theirs.')).toBeVisible();
   await look(page, '03-profile');
 }
 
@@ -112,6 +118,9 @@ async function switchOn(page: Page) {
   await go(page, 'System → Sandbox');
   await expect(page.getByRole('switch', { name: 'Code execution' })).toBeDisabled();
   await page.getByLabel('Default profile', { exact: true }).selectOption({ label: 'This machine' });
+  // Chosen is not made yet.
+  await expect(page.getByRole('switch', { name: 'Code execution' })).toBeDisabled();
+  await page.getByRole('button', { name: 'Make it the default' }).click();
   await turnOn(page, 'Code execution');
   await look(page, '04-sandbox-on');
 

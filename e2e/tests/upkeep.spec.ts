@@ -51,6 +51,10 @@ async function setProfile(page: Page) {
   await idle.fill('300');
   await pool.fill('2');
   await page.getByLabel('Class', { exact: true }).selectOption('MEDIUM');
+  const start = page.getByLabel('Start of kernels');
+  await expect(start).toHaveValue('template');
+  await start.selectOption({ label: 'Program start of its own' });
+  await expect(start).toHaveAccessibleDescription(/Nothing is shared between sandboxes/);
   await pictures.uncheck();
   await save.press('Enter');
   await expect(page.getByText('Saved. Sandboxes that run keep theirs.')).toBeVisible();
@@ -60,6 +64,7 @@ async function setProfile(page: Page) {
   await expect(idle).toHaveValue('300');
   await expect(pool).toHaveValue('2');
   await expect(page.getByLabel('Class', { exact: true })).toHaveValue('MEDIUM');
+  await expect(start).toHaveValue('fresh');
   await expect(pictures).not.toBeChecked();
 }
 
@@ -70,7 +75,8 @@ async function makeWorkspace(page: Page) {
   await form.getByRole('button', { name: 'Make workspace' }).click();
   await expect(form.getByText('taken', { exact: true })).toBeVisible();
   await form.getByLabel('Name').fill('Research');
-  await form.getByRole('button', { name: 'Make workspace' }).click();
+  // A double click makes one, and does not complain that the name is taken.
+  await form.getByRole('button', { name: 'Make workspace' }).dblclick();
   await expect(form.getByText('Research is there. No code runs in it yet.')).toBeVisible();
   await expect(page.getByRole('row', { name: 'Research' })).toContainText('off');
   // Whoever makes it owns it.
@@ -79,7 +85,7 @@ async function makeWorkspace(page: Page) {
   await go(page, 'Code execution');
   await expect(page.getByRole('definition').filter({ hasText: 'Research' })).toBeVisible();
   await go(page, 'Members');
-  await expect(page.getByLabel('Role of Ada')).toHaveValue('owner');
+  await expect(page.getByRole('row', { name: 'ada@example.com' })).toContainText('owner');
 }
 
 async function goThroughPages(page: Page) {

@@ -50,9 +50,16 @@ export const unreachable = (): Failure =>
     {},
   );
 
+/** What browsers say of a part of the console that they cannot load, each in its words. */
+const NOT_LOADED = /dynamically imported module|importing a module script failed/i;
+
 /** Anything thrown, as a failure: the router and React hand over what they caught. */
 export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;
   const message = thrown instanceof Error ? thrown.message : 'This page failed';
+  if (NOT_LOADED.test(message)) {
+    const fix = 'Check the connection and that the server runs, then load the page again.';
+    return new Failure(0, 'not_loaded', 'A part of the console did not arrive', fix, null, {});
+  }
   return new Failure(0, 'console', message, 'Load the page again.', null, {});
 }

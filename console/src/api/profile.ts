@@ -1,7 +1,7 @@
 import { answer, api } from './client';
 import { useChange } from './change';
 import { deploymentQuery, profilesQuery } from './queries';
-import type { CheckRecord } from './views';
+import type { CheckRecord, ProfileDetail } from './views';
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -80,8 +80,12 @@ export const errorOf = (record: CheckRecord): string => text(record.report.error
 
 export type ProfileStep = 'test' | 'canary' | 'acknowledge' | 'activate' | 'disable';
 
-/** One step with a profile. */
-export function useProfileStep(profile: string, step: ProfileStep) {
+/** One step with a profile; `onTaken` is told what it has become. */
+export function useProfileStep(
+  profile: string,
+  step: ProfileStep,
+  onTaken?: (detail: ProfileDetail) => void,
+) {
   const params = { path: { profile } };
   const take = () => {
     switch (step) {
@@ -99,5 +103,8 @@ export function useProfileStep(profile: string, step: ProfileStep) {
         });
     }
   };
-  return useChange(() => answer(take()), [profilesQuery.queryKey, deploymentQuery.queryKey]);
+  return useChange(async () => {
+    const taken = await answer<ProfileDetail>(take());
+    onTaken?.(taken);
+  }, [profilesQuery.queryKey, deploymentQuery.queryKey]);
 }

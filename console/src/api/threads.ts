@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { answer, api } from './client';
 import type { MessageKind } from './thread-events';
 
@@ -28,6 +28,8 @@ export const threadsQuery = (workspace_id: string, q: string | undefined) =>
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
     refetchInterval: LIST_EVERY,
+    // While somebody types what is there stays until there is something else.
+    placeholderData: keepPreviousData,
   });
 
 export const threadQuery = (thread: string) =>

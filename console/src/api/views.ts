@@ -41,3 +41,5 @@ export const ROLES: readonly RoleName[] = ['viewer', 'editor', 'admin', 'owner']
 
 /** A role as the API names it; what is not known counts as the least. */
 export const roleOf = (text: string): RoleName => ROLES.find((role) => role === text) ?? 'viewer';
+/** Whether a role lets somebody run code, and make keys for programs that do. */
+export const mayRunCode = (role: RoleName): boolean => role !== 'viewer';

@@ -3,6 +3,7 @@ import {
   createRootRouteWithContext,
   createRoute,
   createRouter,
+  lazyRouteComponent,
   notFound,
   Outlet,
   redirect,
@@ -11,31 +12,13 @@ import { Failure } from '../api/failure';
 import { sessionQuery, setupQuery } from '../api/queries';
 import { Frame } from '../frame/Frame';
 import { NotFound, RouteFailed } from '../frame/Lost';
-import { AccountPage } from '../pages/account/AccountPage';
-import { ApiReferencePage } from '../pages/api-reference/ApiReferencePage';
-import { ModelPage } from '../pages/admin-models/ModelPage';
-import { ModelsPage } from '../pages/admin-models/ModelsPage';
-import { AuditPage } from '../pages/admin-audit/AuditPage';
 import { readAuditSearch } from '../pages/admin-audit/search';
-import { ProfilePage } from '../pages/admin-profile/ProfilePage';
-import { SandboxPage } from '../pages/admin-sandbox/SandboxPage';
-import { SandboxesPage } from '../pages/admin-sandboxes/SandboxesPage';
-import { UsersPage } from '../pages/admin-users/UsersPage';
-import { WorkspacePage } from '../pages/admin-workspaces/WorkspacePage';
-import { WorkspacesPage } from '../pages/admin-workspaces/WorkspacesPage';
-import { ArtifactsPage } from '../pages/artifacts/ArtifactsPage';
-import { ChatPage } from '../pages/chat/ChatPage';
-import { NewThread } from '../pages/chat/NewThread';
 import { readChatSearch } from '../pages/chat/search';
-import { ThreadPane } from '../pages/chat/ThreadPane';
-import { CodeExecutionPage } from '../pages/code-execution/CodeExecutionPage';
-import { KnowledgePage } from '../pages/knowledge/KnowledgePage';
-import { MembersPage } from '../pages/members/MembersPage';
-import { OwnSandboxesPage } from '../pages/sandboxes/OwnSandboxesPage';
-import { SetupPage } from '../pages/setup/SetupPage';
-import { SignInPage } from '../pages/sign-in/SignInPage';
+import { Loading } from '../parts/Loading';
 import { readPreview } from '../parts/preview/usePreview';
 import { readListSearch } from '../parts/useListSearch';
+
+// Each page is loaded when somebody goes to it, or is about to; what all of them use is there.
 
 const root = createRootRouteWithContext<{ queries: QueryClient }>()({
   component: Outlet,
@@ -43,7 +26,11 @@ const root = createRootRouteWithContext<{ queries: QueryClient }>()({
   errorComponent: RouteFailed,
 });
 
-const setup = createRoute({ getParentRoute: () => root, path: '/setup', component: SetupPage });
+const setup = createRoute({
+  getParentRoute: () => root,
+  path: '/setup',
+  component: lazyRouteComponent(() => import('../pages/setup/SetupPage'), 'SetupPage'),
+});
 
 const signIn = createRoute({
   getParentRoute: () => root,
@@ -53,13 +40,16 @@ const signIn = createRoute({
     typeof search.next === 'string' && /^\/(?![/\\])/.test(search.next)
       ? { next: search.next }
       : {},
-  component: SignInPage,
+  component: lazyRouteComponent(() => import('../pages/sign-in/SignInPage'), 'SignInPage'),
 });
 
 const apiReference = createRoute({
   getParentRoute: () => root,
   path: '/api/v1/docs',
-  component: ApiReferencePage,
+  component: lazyRouteComponent(
+    () => import('../pages/api-reference/ApiReferencePage'),
+    'ApiReferencePage',
+  ),
 });
 
 const frame = createRoute({
@@ -97,12 +87,20 @@ const chat = createRoute({
   getParentRoute: () => frame,
   path: '/w/$workspace/chat',
   validateSearch: readChatSearch,
-  component: ChatPage,
+  component: lazyRouteComponent(() => import('../pages/chat/ChatPage'), 'ChatPage'),
 });
 
-const newThread = createRoute({ getParentRoute: () => chat, path: '/', component: NewThread });
+const newThread = createRoute({
+  getParentRoute: () => chat,
+  path: '/',
+  component: lazyRouteComponent(() => import('../pages/chat/NewThread'), 'NewThread'),
+});
 
-const thread = createRoute({ getParentRoute: () => chat, path: '$thread', component: ThreadPane });
+const thread = createRoute({
+  getParentRoute: () => chat,
+  path: '$thread',
+  component: lazyRouteComponent(() => import('../pages/chat/ThreadPane'), 'ThreadPane'),
+});
 
 /** A list of files beside which one of them can be looked at. */
 const readFileListSearch = (search: Record<string, unknown>) => ({
@@ -114,34 +112,40 @@ const artifacts = createRoute({
   getParentRoute: () => frame,
   path: '/w/$workspace/artifacts',
   validateSearch: readFileListSearch,
-  component: ArtifactsPage,
+  component: lazyRouteComponent(() => import('../pages/artifacts/ArtifactsPage'), 'ArtifactsPage'),
 });
 
 const knowledge = createRoute({
   getParentRoute: () => frame,
   path: '/w/$workspace/knowledge',
   validateSearch: readFileListSearch,
-  component: KnowledgePage,
+  component: lazyRouteComponent(() => import('../pages/knowledge/KnowledgePage'), 'KnowledgePage'),
 });
 
 const codeExecution = createRoute({
   getParentRoute: () => frame,
   path: '/w/$workspace/code-execution',
-  component: CodeExecutionPage,
+  component: lazyRouteComponent(
+    () => import('../pages/code-execution/CodeExecutionPage'),
+    'CodeExecutionPage',
+  ),
 });
 
 const members = createRoute({
   getParentRoute: () => frame,
   path: '/w/$workspace/members',
   validateSearch: readListSearch,
-  component: MembersPage,
+  component: lazyRouteComponent(() => import('../pages/members/MembersPage'), 'MembersPage'),
 });
 
 const ownSandboxes = createRoute({
   getParentRoute: () => frame,
   path: '/w/$workspace/sandboxes',
   validateSearch: readListSearch,
-  component: OwnSandboxesPage,
+  component: lazyRouteComponent(
+    () => import('../pages/sandboxes/OwnSandboxesPage'),
+    'OwnSandboxesPage',
+  ),
 });
 
 const account = createRoute({
@@ -149,7 +153,7 @@ const account = createRoute({
   path: '/account',
   validateSearch: (search: Record<string, unknown>): { workspace?: string } =>
     typeof search.workspace === 'string' ? { workspace: search.workspace } : {},
-  component: AccountPage,
+  component: lazyRouteComponent(() => import('../pages/account/AccountPage'), 'AccountPage'),
 });
 
 const admin = createRoute({
@@ -166,60 +170,69 @@ const sandbox = createRoute({
   getParentRoute: () => admin,
   path: '/admin/system/sandbox',
   validateSearch: readListSearch,
-  component: SandboxPage,
+  component: lazyRouteComponent(() => import('../pages/admin-sandbox/SandboxPage'), 'SandboxPage'),
 });
 
 const profile = createRoute({
   getParentRoute: () => admin,
   path: '/admin/system/sandbox/$profile',
-  component: ProfilePage,
+  component: lazyRouteComponent(() => import('../pages/admin-profile/ProfilePage'), 'ProfilePage'),
 });
 
 const models = createRoute({
   getParentRoute: () => admin,
   path: '/admin/system/models',
   validateSearch: readListSearch,
-  component: ModelsPage,
+  component: lazyRouteComponent(() => import('../pages/admin-models/ModelsPage'), 'ModelsPage'),
 });
 
 const model = createRoute({
   getParentRoute: () => admin,
   path: '/admin/system/models/$model',
-  component: ModelPage,
+  component: lazyRouteComponent(() => import('../pages/admin-models/ModelPage'), 'ModelPage'),
 });
 
 const sandboxes = createRoute({
   getParentRoute: () => admin,
   path: '/admin/sandboxes',
   validateSearch: readListSearch,
-  component: SandboxesPage,
+  component: lazyRouteComponent(
+    () => import('../pages/admin-sandboxes/SandboxesPage'),
+    'SandboxesPage',
+  ),
 });
 
 const workspaces = createRoute({
   getParentRoute: () => admin,
   path: '/admin/workspaces',
   validateSearch: readListSearch,
-  component: WorkspacesPage,
+  component: lazyRouteComponent(
+    () => import('../pages/admin-workspaces/WorkspacesPage'),
+    'WorkspacesPage',
+  ),
 });
 
 const workspace = createRoute({
   getParentRoute: () => admin,
   path: '/admin/workspaces/$workspace',
-  component: WorkspacePage,
+  component: lazyRouteComponent(
+    () => import('../pages/admin-workspaces/WorkspacePage'),
+    'WorkspacePage',
+  ),
 });
 
 const users = createRoute({
   getParentRoute: () => admin,
   path: '/admin/users',
   validateSearch: readListSearch,
-  component: UsersPage,
+  component: lazyRouteComponent(() => import('../pages/admin-users/UsersPage'), 'UsersPage'),
 });
 
 const audit = createRoute({
   getParentRoute: () => admin,
   path: '/admin/audit',
   validateSearch: readAuditSearch,
-  component: AuditPage,
+  component: lazyRouteComponent(() => import('../pages/admin-audit/AuditPage'), 'AuditPage'),
 });
 
 const tree = root.addChildren([
@@ -250,7 +263,13 @@ const tree = root.addChildren([
 ]);
 
 export const makeRouter = (queries: QueryClient) =>
-  createRouter({ routeTree: tree, context: { queries }, defaultPreload: false });
+  createRouter({
+    routeTree: tree,
+    context: { queries },
+    // Whoever points at a link finds its page loaded.
+    defaultPreload: 'intent',
+    defaultPendingComponent: Loading,
+  });
 
 declare module '@tanstack/react-router' {
   interface Register {

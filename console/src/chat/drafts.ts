@@ -3,6 +3,7 @@ import { asFailure } from '../api/failure';
 import { deleteAttachment } from '../api/files';
 import { randomId } from '../api/random';
 import { isCancelled, upload, type Upload } from '../api/upload';
+import { sentence } from '../format/sentence';
 import { refusal } from './limits';
 
 /** A file that is to be sent with the next message. */
@@ -17,6 +18,8 @@ export interface Chip {
   mediaType: string;
   /** Why it did not go. */
   why: string | null;
+  /** Whether it can be sent anew as it is. */
+  mayTryAgain: boolean;
 }
 
 export interface Draft {
@@ -33,9 +36,11 @@ const PREFIX = 'draft ';
  * What people have typed and attached and not sent yet, by person and thread. Uploads go on when
  * another thread is looked at; a reload keeps what has arrived.
  */
-class Drafts {
+export class Drafts {
   #drafts = new Map<string, Draft>();
   #uploads = new Map<string, Upload<Attachment>>();
+  /** What did not arrive, by chip, with the workspace that it is for. */
+  #lost = new Map<string, { file: File; workspace: string }>();
   #listeners = new Set<() => void>();
 
   subscribe = (listener: () => void) => {
@@ -59,10 +64,21 @@ class Drafts {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Forgets a draft that was sent. */
-  sent(key: string) {
-    const { isCode } = this.get(key);
-    this.set(key, { ...none, isCode });
+  /** Takes out of a draft what was sent; what was typed or attached since then stays. */
+  sent(key: string, was: Draft) {
+    const { text, chips } = this.get(key);
+    const went = new Set(was.chips.flatMap((one) => (one.attachment === null ? [] : one.key)));
+    this.set(key, {
+      text: text.startsWith(was.text) ? text.slice(was.text.length).trimStart() : text,
+      chips: chips.filter((one) => !went.has(one.key)),
+    });
+  }
+
+  /** Goes on elsewhere with a draft. */
+  move(from: string, to: string) {
+    const draft = this.get(from);
+    this.set(to, draft);
+    this.set(from, { ...none, isCode: draft.isCode });
   }
 
   get isUploading(): boolean {
@@ -82,9 +98,10 @@ class Drafts {
         attachment: null,
         mediaType: file.type,
         why,
+        mayTryAgain: false,
       };
       this.set(key, { chips: [...this.get(key).chips, chip] });
-      if (why === null) void this.#send(key, workspace, file, chip.key);
+      if (why === null) void this.#send(workspace, file, chip.key);
     }
   }
 
@@ -99,6 +116,7 @@ class Drafts {
       attachment: null,
       mediaType: '',
       why,
+      mayTryAgain: false,
     };
     this.set(key, { chips: [...this.get(key).chips, chip] });
   }
@@ -106,23 +124,35 @@ class Drafts {
   detach(key: string, chip: Chip) {
     this.#uploads.get(chip.key)?.cancel();
     this.#uploads.delete(chip.key);
+    this.#lost.delete(chip.key);
     this.set(key, { chips: this.get(key).chips.filter((one) => one.key !== chip.key) });
     // One that stays is swept by the server.
     if (chip.attachment !== null) deleteAttachment(chip.attachment).catch(() => undefined);
   }
 
-  async #send(key: string, workspace: string, file: File, chip: string) {
+  /** Sends a file anew that did not arrive. */
+  again(chip: Chip) {
+    const lost = this.#lost.get(chip.key);
+    if (!lost) return;
+    this.#lost.delete(chip.key);
+    this.#change(chip.key, { state: 'uploading', sent: 0, why: null, mayTryAgain: false });
+    void this.#send(lost.workspace, lost.file, chip.key);
+  }
+
+  async #send(workspace: string, file: File, chip: string) {
     const sending = upload<Attachment>('/attachments', workspace, file, (sent) =>
-      this.#change(key, chip, { sent }),
+      this.#change(chip, { sent }),
     );
     this.#uploads.set(chip, sending);
     try {
       const { id, media_type } = await sending.done;
-      this.#change(key, chip, { state: 'ready', attachment: id, mediaType: media_type });
+      this.#change(chip, { state: 'ready', attachment: id, mediaType: media_type });
     } catch (error) {
       if (isCancelled(error)) return;
       const { message, fix } = asFailure(error);
-      this.#change(key, chip, { state: 'failed', why: `${message}. ${fix}` });
+      this.#lost.set(chip, { file, workspace });
+      const why = `${sentence(message)} ${sentence(fix)}`;
+      this.#change(chip, { state: 'failed', why, mayTryAgain: true });
     } finally {
       this.#uploads.delete(chip);
     }
@@ -132,6 +162,7 @@ class Drafts {
   forget() {
     for (const sending of this.#uploads.values()) sending.cancel();
     this.#uploads.clear();
+    this.#lost.clear();
     this.#drafts.clear();
     try {
       sessionStorage.clear();
@@ -140,11 +171,14 @@ class Drafts {
     }
   }
 
-  #change(key: string, chip: string, change: Partial<Chip>) {
-    const chips = this.get(key).chips.map((one) =>
-      one.key === chip ? { ...one, ...change } : one,
-    );
-    this.set(key, { chips });
+  /** Changes a chip in whichever draft it is now. */
+  #change(chip: string, change: Partial<Chip>) {
+    for (const [key, { chips }] of this.#drafts) {
+      if (!chips.some((one) => one.key === chip)) continue;
+      this.set(key, {
+        chips: chips.map((one) => (one.key === chip ? { ...one, ...change } : one)),
+      });
+    }
   }
 }
 

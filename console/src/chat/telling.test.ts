@@ -6,6 +6,7 @@ import {
   nowText,
   runningReply,
   runText,
+  wordsOf,
 } from './telling';
 import { emptyThread, type Reply, type Run, type Step, type ThreadState } from './view';
 
@@ -69,6 +70,16 @@ test('what is done now is the plan, else the step', () => {
   const planned = { ...going, plan: 'Drawing the chart' };
   expect(nowText(reply([{ kind: 'run', run: planned }]))).toBe('Drawing the chart');
   expect(nowText(reply([{ kind: 'text', text: 'x' }]))).toBe('Writing the answer');
+});
+
+test('the words of a reply are what is copied, without what ran in between', () => {
+  const parts: Reply['parts'] = [
+    { kind: 'text', text: 'I look at it.\n\n' },
+    { kind: 'run', run: run(step(1, ok)) },
+    { kind: 'text', text: '**Done**' },
+  ];
+  expect(wordsOf(reply(parts))).toBe('I look at it.\n\n**Done**');
+  expect(wordsOf(reply([]))).toBe('');
 });
 
 test('finished steps are announced, and the end; words are not', () => {

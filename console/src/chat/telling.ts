@@ -16,6 +16,13 @@ export function runText(run: Run): string {
   return failed === 0 ? text : `${text}, ${failed} failed`;
 }
 
+/** What a reply says, as it was written. */
+export const wordsOf = ({ parts }: Reply): string =>
+  parts
+    .flatMap((part) => (part.kind === 'text' ? [part.text.trim()] : []))
+    .filter((text) => text !== '')
+    .join('\n\n');
+
 /** Why the last step did not do what it was to do, and what can be done; nothing where it did. */
 export function lastFailure(run: Run): { summary: string; fix: string | null } | null {
   const end = stepsOf(run).at(-1)?.end;

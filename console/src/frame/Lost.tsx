@@ -1,4 +1,4 @@
-import { Anchor, Container } from '@mantine/core';
+import { Anchor, Button, Container } from '@mantine/core';
 import { type ErrorComponentProps, Link } from '@tanstack/react-router';
 import { FailureNote } from '../parts/FailureNote';
 import { Page } from '../parts/Page';
@@ -21,6 +21,11 @@ export function RouteFailed({ error }: ErrorComponentProps) {
     <Container py="lg">
       <Page title="This page did not load">
         <FailureNote error={error} />
+        <div>
+          <Button variant="default" onClick={() => window.location.reload()}>
+            Load the page again
+          </Button>
+        </div>
       </Page>
     </Container>
   );

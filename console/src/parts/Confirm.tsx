@@ -11,11 +11,16 @@ interface Props {
   /** What the button does. */
   action: string;
   change: PlainChange;
+  /** Whether it cannot be done; what is asked says why. */
+  isDisabled?: boolean;
   onClose: () => void;
+  /** What comes after it is done; without it the question closes. */
+  onDone?: () => void;
 }
 
-/** Asks before something that cannot simply be taken back; closes when it is done. */
-export function Confirm({ title, children, action, change, onClose }: Props) {
+/** Asks before something that cannot simply be taken back. */
+export function Confirm(props: Props) {
+  const { title, children, action, change, isDisabled = false, onClose, onDone = onClose } = props;
   return (
     <Modal opened onClose={onClose} title={title} closeButtonProps={{ 'aria-label': 'Close' }}>
       <Stack>
@@ -27,8 +32,9 @@ export function Confirm({ title, children, action, change, onClose }: Props) {
           </Button>
           <Button
             color="red.9"
+            disabled={isDisabled}
             loading={change.isPending}
-            onClick={() => change.mutate(undefined, { onSuccess: onClose })}
+            onClick={() => change.mutate(undefined, { onSuccess: onDone })}
           >
             {action}
           </Button>

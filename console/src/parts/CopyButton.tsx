@@ -2,8 +2,16 @@ import { Button } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import { Icon } from './Icon';
 
-/** Copies a longer text that stands beside it. */
-export function CopyButton({ text, what }: { text: string; what: string }) {
+interface Props {
+  text: string;
+  /** What it is, such as `Python`. */
+  what: string;
+  /** Whether that is to be seen too, where it does not stand beside it. */
+  isNamed?: boolean;
+}
+
+/** Copies a longer text. */
+export function CopyButton({ text, what, isNamed = false }: Props) {
   const clipboard = useClipboard({ timeout: 1500 });
   if (clipboard.error !== null) return <span role="alert">Select it by hand to copy it.</span>;
   return (
@@ -14,7 +22,7 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
       aria-label={clipboard.copied ? `Copied ${what}` : `Copy ${what}`}
       onClick={() => clipboard.copy(text)}
     >
-      {clipboard.copied ? 'Copied' : 'Copy'}
+      {clipboard.copied ? 'Copied' : 'Copy'} {isNamed && what}
     </Button>
   );
 }

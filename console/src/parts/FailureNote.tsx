@@ -2,7 +2,7 @@ import { asFailure } from '../api/failure';
 import { CopyText } from './CopyText';
 import styles from './FailureNote.module.css';
 import { Notice } from './Notice';
-import { sentence } from './sentence';
+import { sentence } from '../format/sentence';
 
 /** The one shape of errors: what went wrong, what to do, and what to tell an administrator. */
 export function FailureNote({ error }: { error: unknown }) {

@@ -1,8 +1,8 @@
-import { Loader } from '@mantine/core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Failure } from '../api/failure';
 import { FailureNote } from './FailureNote';
+import { Loading } from './Loading';
 import { Notice } from './Notice';
 
 interface Props<Data> {
@@ -21,11 +21,7 @@ export function Loaded<Data>({ query, children }: Props<Data>) {
     );
   }
   if (query.isError) return <FailureNote error={query.error} />;
-  return (
-    <div role="status">
-      <Loader size="sm" aria-hidden="true" /> Loading
-    </div>
-  );
+  return <Loading />;
 }
 
 function Stale({ error }: { error: unknown }) {

@@ -8,11 +8,16 @@ export interface Versioned<Values> {
   values: Values;
 }
 
-interface VersionedDraft<Values> extends Omit<Draft<Values>, 'reset'> {
+export interface VersionedDraft<Values> extends Omit<Draft<Values>, 'reset'> {
   /** The version that the draft began from: one that came meanwhile has to show as a conflict. */
   version: number;
   /** Begins anew from what the server has. */
   begin: (from: Versioned<Values>) => void;
+  /**
+   * Goes on over a version that this page has made beside the draft, of something that is not in
+   * the draft: that is no conflict. Anybody else's in between still is.
+   */
+  goOn: (from: number, to: number) => void;
 }
 
 /** A draft of something that others may change meanwhile. Leaving it unsaved asks. */
@@ -25,8 +30,9 @@ export function useVersionedDraft<Values extends object>(
     setVersion(from.version);
     reset(from.values);
   };
+  const goOn = (from: number, to: number) => setVersion((old) => (old === from ? to : old));
   useLeaveGuard(draft.isDirty);
   // Nothing is typed yet, so what came meanwhile takes nothing away.
-  if (!draft.isDirty && version !== present.version) begin(present);
-  return { ...draft, version, begin };
+  if (!draft.isDirty && version < present.version) begin(present);
+  return { ...draft, version, begin, goOn };
 }

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
 import { keysQuery } from '../../api/queries';
-import type { ApiKey } from '../../api/views';
+import { type ApiKey, mayRunCode, roleOf } from '../../api/views';
 import { useSession } from '../../frame/useSession';
 import { Ago } from '../../parts/Ago';
 import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';
@@ -19,6 +19,8 @@ export function Keys() {
   const { memberships } = useSession();
   const { workspace = memberships[0]?.workspace_id } = route.useSearch();
   const navigate = route.useNavigate();
+  const membership = memberships.find((one) => one.workspace_id === workspace);
+  const role = roleOf(membership?.role ?? '');
   if (workspace === undefined) {
     return (
       <Panel title="API keys">
@@ -37,7 +39,14 @@ export function Keys() {
           void navigate({ search: { workspace: event.currentTarget.value }, replace: true })
         }
       />
-      <CreateKey key={workspace} workspace={workspace} />
+      {mayRunCode(role) ? (
+        <CreateKey key={workspace} workspace={workspace} />
+      ) : (
+        <p>
+          Viewers make no keys: a key acts with the role of whoever makes it. An admin of the
+          workspace gives the role editor.
+        </p>
+      )}
       <KeyTable workspace={workspace} />
     </Panel>
   );
@@ -76,7 +85,7 @@ function KeyTable({ workspace }: { workspace: string }) {
             rows={page.items}
             rowKey={(key) => key.id}
             columns={columns}
-            empty="No keys yet. A program signs its calls with one: make it above."
+            empty="No keys yet. A program signs its calls with one."
           />
         )}
       </Loaded>

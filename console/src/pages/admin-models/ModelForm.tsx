@@ -4,11 +4,11 @@ import { changeModel, modelsQuery } from '../../api/models';
 import { Conflict } from '../../parts/Conflict';
 import { Form } from '../../parts/Form';
 import { Notice } from '../../parts/Notice';
-import { sentence } from '../../parts/sentence';
-import { useVersionedDraft, type Versioned } from '../../parts/useVersionedDraft';
+import { sentence } from '../../format/sentence';
+import type { Versioned, VersionedDraft } from '../../parts/useVersionedDraft';
 import { isComplete, ModelFields, type ModelValues } from './ModelFields';
 
-const draftOf = (one: Model): Versioned<ModelValues> => ({
+export const draftOf = (one: Model): Versioned<ModelValues> => ({
   version: one.version,
   values: {
     name: one.name,
@@ -20,8 +20,13 @@ const draftOf = (one: Model): Versioned<ModelValues> => ({
   },
 });
 
-export function ModelForm({ model }: { model: Model }) {
-  const { version, values, isDirty, set, begin } = useVersionedDraft(draftOf(model));
+interface Props {
+  model: Model;
+  draft: VersionedDraft<ModelValues>;
+}
+
+export function ModelForm({ model, draft }: Props) {
+  const { version, values, isDirty, set, begin } = draft;
   const save = useChange(
     () => changeModel(model.id, { version, ...values }),
     [modelsQuery.queryKey, ['workspace']],

@@ -7,12 +7,27 @@ import { Confirm } from '../../parts/Confirm';
 import { Form } from '../../parts/Form';
 import { State } from '../../parts/State';
 
+interface Props {
+  model: Model;
+  /** Called with the version that was changed and the one that came of it. */
+  onChanged: (from: number, to: number) => void;
+}
+
+/** Sets the key of a model, or takes it away with null. */
+function useKeyChange({ model, onChanged }: Props, api_key: string | null) {
+  const { id, version } = model;
+  return useChange(async () => {
+    const changed = await changeModel(id, { version, api_key });
+    onChanged(version, changed.version);
+  }, [modelsQuery.queryKey]);
+}
+
 /** The key of an endpoint goes in and never comes out. */
-export function ModelKey({ model }: { model: Model }) {
-  const { id, version, has_api_key } = model;
+export function ModelKey({ model, onChanged }: Props) {
+  const { has_api_key } = model;
   const [key, setKey] = useState('');
   const [isRemoving, setRemoving] = useState(false);
-  const save = useChange(() => changeModel(id, { version, api_key: key }), [modelsQuery.queryKey]);
+  const save = useKeyChange({ model, onChanged }, key);
   return (
     <>
       <div>
@@ -39,20 +54,18 @@ export function ModelKey({ model }: { model: Model }) {
           onChange={(event) => setKey(event.currentTarget.value)}
         />
       </Form>
-      {isRemoving && <RemoveKey model={model} onClose={() => setRemoving(false)} />}
+      {isRemoving && (
+        <RemoveKey model={model} onChanged={onChanged} onClose={() => setRemoving(false)} />
+      )}
     </>
   );
 }
 
-function RemoveKey({ model, onClose }: { model: Model; onClose: () => void }) {
-  const { id, version, name } = model;
-  const remove = useChange(
-    () => changeModel(id, { version, api_key: null }),
-    [modelsQuery.queryKey],
-  );
+function RemoveKey({ model, onChanged, onClose }: Props & { onClose: () => void }) {
+  const remove = useKeyChange({ model, onChanged }, null);
   return (
     <Confirm
-      title={`Remove the key of ${name}?`}
+      title={`Remove the key of ${model.name}?`}
       action="Remove the key"
       change={remove}
       onClose={onClose}

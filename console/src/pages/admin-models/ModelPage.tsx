@@ -9,7 +9,8 @@ import { Loaded } from '../../parts/Loaded';
 import { Notice } from '../../parts/Notice';
 import { Facts, Page, Panel } from '../../parts/Page';
 import { State } from '../../parts/State';
-import { ModelForm } from './ModelForm';
+import { useVersionedDraft } from '../../parts/useVersionedDraft';
+import { draftOf, ModelForm } from './ModelForm';
 import { ModelKey } from './ModelKey';
 import { ModelTester } from './ModelTester';
 
@@ -43,6 +44,8 @@ export function ModelPage() {
 }
 
 function Shown({ model }: { model: Model }) {
+  // The settings and the key share the version of the model.
+  const draft = useVersionedDraft(draftOf(model));
   return (
     <>
       <Panel title="Overview">
@@ -67,10 +70,10 @@ function Shown({ model }: { model: Model }) {
         <ModelTester model={model} />
       </Panel>
       <Panel title="Settings">
-        <ModelForm model={model} />
+        <ModelForm model={model} draft={draft} />
       </Panel>
       <Panel title="API key">
-        <ModelKey model={model} />
+        <ModelKey model={model} onChanged={draft.goOn} />
       </Panel>
     </>
   );

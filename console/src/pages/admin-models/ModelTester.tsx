@@ -4,7 +4,7 @@ import { useChange } from '../../api/change';
 import { testModel } from '../../api/models';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { FailureNote } from '../../parts/FailureNote';
-import { sentence } from '../../parts/sentence';
+import { sentence } from '../../format/sentence';
 import { State, type Tone } from '../../parts/State';
 
 const TONES: Record<string, Tone> = { pass: 'good', warn: 'warn', fail: 'bad' };

@@ -86,7 +86,13 @@ export function ModelsPage() {
       <Panel title="Add a model">
         <AddModel />
       </Panel>
-      {deleting && <DeleteModel model={deleting} onClose={() => setDeleting(null)} />}
+      {deleting && (
+        <DeleteModel
+          model={deleting}
+          hasOthers={(query.data?.items.length ?? 0) > 1}
+          onClose={() => setDeleting(null)}
+        />
+      )}
     </Page>
   );
 }

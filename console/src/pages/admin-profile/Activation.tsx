@@ -17,11 +17,13 @@ const STEPS: readonly [string, string, string][] = [
 interface Props {
   detail: ProfileDetail;
   isLocked: boolean;
+  /** Called with the version that was changed and the one that came of it. */
+  onChanged: (from: number, to: number) => void;
 }
 
-export function Activation({ detail, isLocked }: Props) {
+export function Activation({ detail, isLocked, onChanged }: Props) {
   const { profile, blockers } = detail;
-  const activate = useProfileStep(profile.id, 'activate');
+  const activate = useProfileStep(profile.id, 'activate', changed(detail, onChanged));
   const [isAsking, setAsking] = useState(false);
   const isActive = profile.state === 'active';
   return (
@@ -57,14 +59,21 @@ export function Activation({ detail, isLocked }: Props) {
           </Button>
         )}
       </Group>
-      {isAsking && <DisableProfile detail={detail} onClose={() => setAsking(false)} />}
+      {isAsking && <DisableProfile {...{ detail, onChanged }} onClose={() => setAsking(false)} />}
     </>
   );
 }
 
-function DisableProfile({ detail, onClose }: { detail: ProfileDetail; onClose: () => void }) {
+const changed =
+  ({ profile }: ProfileDetail, tell: Props['onChanged']) =>
+  (taken: ProfileDetail) =>
+    tell(profile.version, taken.profile.version);
+
+type DisableProps = Omit<Props, 'isLocked'> & { onClose: () => void };
+
+function DisableProfile({ detail, onChanged, onClose }: DisableProps) {
   const { id, name } = detail.profile;
-  const disable = useProfileStep(id, 'disable');
+  const disable = useProfileStep(id, 'disable', changed(detail, onChanged));
   return (
     <Confirm
       title={`Disable ${name}?`}

@@ -4,14 +4,16 @@ import { deploymentQuery, profileQuery } from '../../api/queries';
 import type { ProfileDetail } from '../../api/views';
 import { Ago } from '../../parts/Ago';
 import { CopyText } from '../../parts/CopyText';
+import { FailureNote } from '../../parts/FailureNote';
 import { Loaded } from '../../parts/Loaded';
 import { Facts, Page, Panel } from '../../parts/Page';
 import { ReadOnly } from '../../parts/ReadOnly';
 import { NamedState, State } from '../../parts/State';
+import { useVersionedDraft } from '../../parts/useVersionedDraft';
 import { Activation } from './Activation';
 import { AttemptTable, CheckTable } from './Reports';
 import { Proofs } from './Proofs';
-import { SettingsForm } from './SettingsForm';
+import { draftOf, SettingsForm } from './SettingsForm';
 
 const route = getRouteApi('/frame/admin/admin/system/sandbox/$profile');
 
@@ -25,14 +27,22 @@ export function ProfilePage() {
       title={query.data?.profile.name ?? 'Runtime profile'}
       about="What has to be proven before sandboxes are made on it, and how they are made."
     >
-      {deployment.data && <ReadOnly deployment={deployment.data} />}
-      <Loaded query={query}>{(detail) => <Shown detail={detail} isLocked={isLocked} />}</Loaded>
+      {deployment.data ? (
+        <ReadOnly deployment={deployment.data} />
+      ) : (
+        <FailureNote error={deployment.error} />
+      )}
+      <Loaded query={query}>
+        {(detail) => <Shown key={profile} detail={detail} isLocked={isLocked} />}
+      </Loaded>
     </Page>
   );
 }
 
 function Shown({ detail, isLocked }: { detail: ProfileDetail; isLocked: boolean }) {
   const { profile } = detail;
+  // Activating and disabling count the version of the settings on.
+  const draft = useVersionedDraft(draftOf(detail));
   return (
     <>
       <Panel title="Overview">
@@ -50,7 +60,7 @@ function Shown({ detail, isLocked }: { detail: ProfileDetail; isLocked: boolean 
             ['Id', <CopyText key="id" text={profile.id} what="profile id" />],
           ]}
         />
-        <Activation detail={detail} isLocked={isLocked} />
+        <Activation detail={detail} isLocked={isLocked} onChanged={draft.goOn} />
       </Panel>
       <Panel title="Proofs">
         <Proofs detail={detail} isLocked={isLocked} />
@@ -66,7 +76,7 @@ function Shown({ detail, isLocked }: { detail: ProfileDetail; isLocked: boolean 
         </Panel>
       )}
       <Panel title="Settings">
-        <SettingsForm detail={detail} isLocked={isLocked} />
+        <SettingsForm detail={detail} draft={draft} isLocked={isLocked} />
       </Panel>
     </>
   );

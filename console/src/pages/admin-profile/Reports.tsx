@@ -2,7 +2,7 @@ import { type Attempt, attemptsOf, type Check, checksOf, errorOf } from '../../a
 import type { CheckRecord } from '../../api/views';
 import { type Column, DataTable } from '../../parts/DataTable';
 import { Notice } from '../../parts/Notice';
-import { sentence } from '../../parts/sentence';
+import { sentence } from '../../format/sentence';
 import { State, type Tone } from '../../parts/State';
 
 const TONES: Record<string, Tone> = { pass: 'good', warn: 'warn', fail: 'bad' };

@@ -8,11 +8,20 @@ import { Fields } from '../../parts/Fields';
 import { Form } from '../../parts/Form';
 import { NO_JOBS_YET } from '../../parts/jobs';
 import { NumberField } from '../../parts/NumberField';
-import { useVersionedDraft, type Versioned } from '../../parts/useVersionedDraft';
-import { ARTIFACT_TYPES, complaint, NUMBERS, numberOf, type Settings, textsOf } from './settings';
+import type { Versioned, VersionedDraft } from '../../parts/useVersionedDraft';
+import {
+  ARTIFACT_TYPES,
+  complaint,
+  NUMBERS,
+  numberOf,
+  type Settings,
+  STARTS,
+  textsOf,
+} from './settings';
 
 interface Props {
   detail: ProfileDetail;
+  draft: VersionedDraft<Values>;
   isLocked: boolean;
 }
 
@@ -21,14 +30,14 @@ interface Values {
   settings: Settings;
 }
 
-const draftOf = ({ profile }: ProfileDetail): Versioned<Values> => ({
+export const draftOf = ({ profile }: ProfileDetail): Versioned<Values> => ({
   version: profile.version,
   values: { name: profile.name, settings: profile.settings },
 });
 
-export function SettingsForm({ detail, isLocked }: Props) {
+export function SettingsForm({ detail, draft, isLocked }: Props) {
   const profile = detail.profile.id;
-  const { version, values, isDirty, set, begin } = useVersionedDraft(draftOf(detail));
+  const { version, values, isDirty, set, begin } = draft;
   const save = useChange(
     () =>
       answer(
@@ -65,6 +74,14 @@ export function SettingsForm({ detail, isLocked }: Props) {
           value={String(settings.class)}
           disabled={isLocked}
           onChange={(event) => setting('class', event.currentTarget.value)}
+        />
+        <NativeSelect
+          label="Start of kernels"
+          description={STARTS.find(({ value }) => value === settings.start)?.help}
+          data={STARTS.map(({ value, label }) => ({ value, label }))}
+          value={String(settings.start)}
+          disabled={isLocked}
+          onChange={(event) => setting('start', event.currentTarget.value)}
         />
         {NUMBERS.map((field) => (
           <NumberField

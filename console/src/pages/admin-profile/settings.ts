@@ -1,6 +1,6 @@
 import { Failure } from '../../api/failure';
 import { NO_JOBS_YET } from '../../parts/jobs';
-import { sentence } from '../../parts/sentence';
+import { sentence } from '../../format/sentence';
 
 const MIB = 1024 * 1024;
 
@@ -87,6 +87,22 @@ export const NUMBERS: readonly NumberSetting[] = [
   mebibytes('max_input_file_bytes', 'Largest input file', 'For one file.'),
   mebibytes('max_input_total_bytes', 'All input files', 'For one sandbox.'),
 ];
+
+/** How kernels come into being, and what that means for who uses them. */
+export const STARTS = [
+  {
+    value: 'template',
+    label: 'Copy of a template',
+    help:
+      'The usual libraries are loaded already: code runs at once. Sandboxes of one organization ' +
+      'share the memory that they are copied from, and no others do.',
+  },
+  {
+    value: 'fresh',
+    label: 'Program start of its own',
+    help: 'Nothing is shared between sandboxes. The first code waits until Python has started.',
+  },
+] as const;
 
 export const ARTIFACT_TYPES: readonly string[] = [
   'pptx',

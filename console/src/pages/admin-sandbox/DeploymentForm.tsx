@@ -1,4 +1,5 @@
-import { NativeSelect, Switch } from '@mantine/core';
+import { Button, NativeSelect, Stack, Switch } from '@mantine/core';
+import { useState } from 'react';
 import { answer, api } from '../../api/client';
 import { useChange } from '../../api/change';
 import { deploymentQuery, profilesQuery } from '../../api/queries';
@@ -45,24 +46,54 @@ export function DeploymentForm({ deployment, profiles }: Props) {
           disabled={isLocked || (!isOn && reason !== null)}
           onChange={(event) => change.mutate({ code_execution: event.currentTarget.checked })}
         />
-        <NativeSelect
-          label="Default profile"
-          description="For workspaces that have no profile of their own"
-          value={present}
-          disabled={isLocked || active.length === 0}
-          data={[
-            ...(present === '' ? [{ value: '', label: 'None' }] : []),
-            ...profiles
-              .filter((one) => one.profile.state === 'active' || one.profile.id === present)
-              .map(({ profile }) => ({ value: profile.id, label: profile.name })),
-          ]}
-          onChange={(event) => {
-            const id = event.currentTarget.value;
-            if (id !== '') change.mutate({ default_profile_id: id });
-          }}
+        <DefaultProfile
+          // One that was chosen elsewhere meanwhile is the one to go on from.
+          key={present}
+          present={present}
+          profiles={profiles}
+          isLocked={isLocked || active.length === 0}
+          onChoose={(id) => change.mutate({ default_profile_id: id })}
         />
       </Fields>
     </>
+  );
+}
+
+interface DefaultProps {
+  /** The id of the one that is the default; empty where none is. */
+  present: string;
+  profiles: readonly ProfileDetail[];
+  isLocked: boolean;
+  onChoose: (profile: string) => void;
+}
+
+/** Another default is chosen and then made: nothing happens while somebody goes through the list. */
+function DefaultProfile({ present, profiles, isLocked, onChoose }: DefaultProps) {
+  const [chosen, setChosen] = useState(present);
+  return (
+    <Stack gap="xs" align="flex-start">
+      <NativeSelect
+        label="Default profile"
+        description="For workspaces that have no profile of their own"
+        value={chosen}
+        disabled={isLocked}
+        data={[
+          ...(present === '' ? [{ value: '', label: 'None' }] : []),
+          ...profiles
+            .filter((one) => one.profile.state === 'active' || one.profile.id === present)
+            .map(({ profile }) => ({ value: profile.id, label: profile.name })),
+        ]}
+        onChange={(event) => setChosen(event.currentTarget.value)}
+      />
+      <Button
+        size="xs"
+        variant="default"
+        disabled={isLocked || chosen === present || chosen === ''}
+        onClick={() => onChoose(chosen)}
+      >
+        Make it the default
+      </Button>
+    </Stack>
   );
 }
 

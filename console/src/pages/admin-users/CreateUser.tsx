@@ -4,6 +4,7 @@ import { answer, api } from '../../api/client';
 import { useChange } from '../../api/change';
 import { workspacesQuery } from '../../api/queries';
 import { type RoleName, roleOf, ROLES } from '../../api/views';
+import { FailureNote } from '../../parts/FailureNote';
 import { Fields } from '../../parts/Fields';
 import { Form } from '../../parts/Form';
 import { Panel } from '../../parts/Page';
@@ -36,6 +37,7 @@ export function CreateUser() {
         isDisabled={!isReady}
         onSubmit={() => create.mutate(undefined, { onSuccess: () => reset(NOBODY) })}
       >
+        {!workspaces.data && <FailureNote error={workspaces.error} />}
         <Fields>
           <TextInput
             label="E-mail"

@@ -5,7 +5,7 @@ import { Fields } from '../../parts/Fields';
 import { Form } from '../../parts/Form';
 import { NO_JOBS_YET } from '../../parts/jobs';
 import { NumberField } from '../../parts/NumberField';
-import { useVersionedDraft, type Versioned } from '../../parts/useVersionedDraft';
+import type { Versioned, VersionedDraft } from '../../parts/useVersionedDraft';
 import { useWorkspaceChange } from './useWorkspaceChange';
 
 const MIB = 1024 * 1024;
@@ -15,13 +15,18 @@ interface Values {
   quotas: Quotas;
 }
 
-const draftOf = ({ version, name, quotas }: Workspace): Versioned<Values> => ({
+export const draftOf = ({ version, name, quotas }: Workspace): Versioned<Values> => ({
   version,
   values: { name, quotas },
 });
 
-export function WorkspaceForm({ workspace }: { workspace: Workspace }) {
-  const { version, values, isDirty, set, begin } = useVersionedDraft(draftOf(workspace));
+interface Props {
+  workspace: Workspace;
+  draft: VersionedDraft<Values>;
+}
+
+export function WorkspaceForm({ workspace, draft }: Props) {
+  const { version, values, isDirty, set, begin } = draft;
   const save = useWorkspaceChange(workspace.id);
   const { quotas } = values;
   const quota = (change: Partial<Quotas>) => set({ quotas: { ...quotas, ...change } });

@@ -10,7 +10,8 @@ import { Facts, Page, Panel } from '../../parts/Page';
 import { QuotaMeters } from '../../parts/QuotaMeters';
 import { WorkspaceProfile } from '../../parts/WorkspaceProfile';
 import { Denials } from '../code-execution/Denials';
-import { WorkspaceForm } from './WorkspaceForm';
+import { useVersionedDraft } from '../../parts/useVersionedDraft';
+import { draftOf, WorkspaceForm } from './WorkspaceForm';
 import { WorkspaceSwitch } from './WorkspaceSwitch';
 
 const route = getRouteApi('/frame/admin/admin/workspaces/$workspace');
@@ -31,12 +32,14 @@ export function WorkspacePage() {
 function Shown({ view }: { view: CodeExecution }) {
   const { workspace } = view;
   const barrier = barrierOf(view);
+  // The switch and the form share the version of the workspace.
+  const draft = useVersionedDraft(draftOf(workspace));
   return (
     <>
       {/* Of the workspace's own level the switch below says it. */}
       {barrier && barrier.name !== 'workspace' && <DenialNotice denial={barrier} />}
       <Panel title="Code execution">
-        <WorkspaceSwitch workspace={workspace} />
+        <WorkspaceSwitch workspace={workspace} onSwitched={draft.goOn} />
         <Facts
           rows={[
             ['Runtime profile', <WorkspaceProfile key="profile" view={view} />],
@@ -48,7 +51,7 @@ function Shown({ view }: { view: CodeExecution }) {
         <QuotaMeters quotas={workspace.quotas} meters={view.meters} />
       </Panel>
       <Panel title="Name and quotas">
-        <WorkspaceForm workspace={workspace} />
+        <WorkspaceForm workspace={workspace} draft={draft} />
       </Panel>
       <Panel title="Last denials">
         <Denials denials={view.denials} />

@@ -3,9 +3,15 @@ import type { Workspace } from '../../api/views';
 import { FailureNote } from '../../parts/FailureNote';
 import { useWorkspaceChange } from './useWorkspaceChange';
 
-export function WorkspaceSwitch({ workspace }: { workspace: Workspace }) {
+interface Props {
+  workspace: Workspace;
+  /** Called with the version that was switched and the one that came of it. */
+  onSwitched: (from: number, to: number) => void;
+}
+
+export function WorkspaceSwitch({ workspace, onSwitched }: Props) {
   const change = useWorkspaceChange(workspace.id);
-  const isOn = workspace.code_execution;
+  const { version, code_execution: isOn } = workspace;
   return (
     <>
       <FailureNote error={change.error} />
@@ -19,10 +25,10 @@ export function WorkspaceSwitch({ workspace }: { workspace: Workspace }) {
         checked={isOn}
         disabled={change.isPending}
         onChange={(event) =>
-          change.mutate({
-            version: workspace.version,
-            code_execution: event.currentTarget.checked,
-          })
+          change.mutate(
+            { version, code_execution: event.currentTarget.checked },
+            { onSuccess: (saved) => onSwitched(version, saved.version) },
+          )
         }
       />
     </>

@@ -3,7 +3,7 @@ import { useDisclosure, useMediaQuery } from '@mantine/hooks';
 import { getRouteApi, Link, Outlet } from '@tanstack/react-router';
 import { useUploadGuard } from '../../chat/useMessageDraft';
 import { PreviewDrawer } from '../../parts/preview/PreviewDrawer';
-import { PreviewPanel } from '../../parts/preview/PreviewPanel';
+import { LazyPreviewPanel } from '../../parts/preview/LazyPreviewPanel';
 import { usePreview } from '../../parts/preview/usePreview';
 import styles from './Chat.module.css';
 import { SidePanel } from './SidePanel';
@@ -43,8 +43,8 @@ export function ChatPage() {
       </div>
       {file &&
         (hasRoom ? (
-          <SidePanel>
-            <PreviewPanel file={file} onShow={show} onClose={close} />
+          <SidePanel onClose={close}>
+            <LazyPreviewPanel file={file} onShow={show} onClose={close} />
           </SidePanel>
         ) : (
           <PreviewDrawer file={file} onShow={show} onClose={close} />

@@ -1,4 +1,4 @@
-import { ActionIcon, Progress } from '@mantine/core';
+import { ActionIcon, Button, Progress } from '@mantine/core';
 import { type Chip } from '../../chat/drafts';
 import { bytes } from '../../format/bytes';
 import { Icon } from '../../parts/Icon';
@@ -7,10 +7,12 @@ import styles from './Composer.module.css';
 interface Props {
   chips: readonly Chip[];
   onRemove: (chip: Chip) => void;
+  /** Sends one anew that did not arrive. */
+  onAgain: (chip: Chip) => void;
 }
 
 /** The files that go with the next message, each with how far it is. */
-export function Chips({ chips, onRemove }: Props) {
+export function Chips({ chips, onRemove, onAgain }: Props) {
   if (chips.length === 0) return null;
   return (
     <ul className={styles.chips} aria-label="Files of the next message">
@@ -44,7 +46,17 @@ export function Chips({ chips, onRemove }: Props) {
           )}
           {chip.why !== null && (
             <span className={styles.why} role="alert">
-              {chip.why}
+              {chip.why}{' '}
+              {chip.mayTryAgain && (
+                <Button
+                  size="compact-xs"
+                  variant="default"
+                  aria-label={`Try again to send ${chip.name}`}
+                  onClick={() => onAgain(chip)}
+                >
+                  Try again
+                </Button>
+              )}
             </span>
           )}
         </li>

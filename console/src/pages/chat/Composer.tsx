@@ -1,6 +1,6 @@
 import { Anchor, Button, FileButton, Switch, Textarea } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { type ClipboardEvent, type KeyboardEvent, useRef } from 'react';
+import { type ClipboardEvent, type KeyboardEvent, type RefObject, useEffect, useRef } from 'react';
 import type { ChatState } from '../../api/views';
 import { type Draft, drafts } from '../../chat/drafts';
 import { limitsText } from '../../chat/limits';
@@ -12,9 +12,12 @@ import { Icon } from '../../parts/Icon';
 import { Notice } from '../../parts/Notice';
 import { Chips } from './Chips';
 import styles from './Composer.module.css';
+import { Examples } from './Examples';
 import { indentAfter } from './indent';
+import { StopButton } from './StopButton';
 import { type Dropped, useFileDrop } from './useFileDrop';
 import type { Send } from './useSend';
+import type { Stop } from './useStop';
 
 interface Props {
   /** Names the draft: the person, and the thread or the workspace. */
@@ -23,13 +26,19 @@ interface Props {
   chat: ChatState;
   /** Whether a reply runs, which has to end first. */
   isBusy: boolean;
+  /** Ends that reply; nothing for those who may not. */
+  stop?: Stop | null;
   send: Send;
+  /** Whether it begins a thread: then it says more of what can be asked for. */
+  isBeginning?: boolean;
 }
 
 /** Where a message is written, with the files that go with it. */
-export function Composer({ draftKey, workspace, chat, isBusy, send }: Props) {
+export function Composer(props: Props) {
+  const { draftKey, workspace, chat, isBusy, stop = null, send, isBeginning = false } = props;
   const draft = useMessageDraft(draftKey);
   const box = useRef<HTMLTextAreaElement>(null);
+  useFocusAtFirst(box);
   const isCode = draft.isCode || !chat.has_model;
   const isUploading = draft.chips.some(({ state }) => state === 'uploading');
   const isDenied = isCode && Boolean(chat.code_execution);
@@ -70,8 +79,17 @@ export function Composer({ draftKey, workspace, chat, isBusy, send }: Props) {
         </div>
       )}
       <div className={styles.inner}>
-        <Obstacles chat={chat} isCode={isCode} />
+        <Obstacles chat={chat} isCode={isCode} isBeginning={isBeginning} />
         <FailureNote error={send.error} />
+        {isBeginning && draft.text === '' && (
+          <Examples
+            isCode={isCode}
+            onChoose={(text) => {
+              drafts.set(draftKey, { text });
+              box.current?.focus();
+            }}
+          />
+        )}
         <form
           className={styles.box}
           aria-label="New message"
@@ -80,7 +98,11 @@ export function Composer({ draftKey, workspace, chat, isBusy, send }: Props) {
             go();
           }}
         >
-          <Chips chips={draft.chips} onRemove={(chip) => drafts.detach(draftKey, chip)} />
+          <Chips
+            chips={draft.chips}
+            onRemove={(chip) => drafts.detach(draftKey, chip)}
+            onAgain={(chip) => drafts.again(chip)}
+          />
           <Textarea
             ref={box}
             variant="unstyled"
@@ -116,19 +138,24 @@ export function Composer({ draftKey, workspace, chat, isBusy, send }: Props) {
               disabled={!chat.has_model}
               onChange={(event) => drafts.set(draftKey, { isCode: event.currentTarget.checked })}
             />
-            <Button
-              type="submit"
-              className={styles.last ?? ''}
-              size="xs"
-              disabled={!maySend}
-              loading={send.isPending}
-              leftSection={<Icon name="send" size={14} />}
-            >
-              {isCode ? 'Run' : 'Send'}
-            </Button>
+            {stop ? (
+              <StopButton stop={stop} className={styles.last ?? ''} size="xs" />
+            ) : (
+              <Button
+                type="submit"
+                className={styles.last ?? ''}
+                size="xs"
+                disabled={!maySend}
+                loading={send.isPending}
+                leftSection={<Icon name="send" size={14} />}
+              >
+                {isCode ? 'Run' : 'Send'}
+              </Button>
+            )}
           </div>
         </form>
         <div className={styles.help}>
+          {!chat.has_model && !isBeginning && 'No model is set, so only Python is answered. '}
           {helpOf({ isUploading, isBusy, isCode, seconds: chat.execution_seconds })}{' '}
           {limitsText(chat.limits)}
         </div>
@@ -138,6 +165,17 @@ export function Composer({ draftKey, workspace, chat, isBusy, send }: Props) {
 }
 
 const FOLDER = 'A folder cannot be attached. Pack it into an archive, or attach its files.';
+
+/**
+ * Whoever comes to a thread can type at once. Where a keyboard would come up over the page, or
+ * somebody types elsewhere, nothing takes the focus.
+ */
+function useFocusAtFirst(box: RefObject<HTMLTextAreaElement | null>) {
+  useEffect(() => {
+    const isTyping = document.activeElement?.matches('input, textarea, select') ?? false;
+    if (window.matchMedia('(pointer: fine)').matches && !isTyping) box.current?.focus();
+  }, [box]);
+}
 
 const hasSomething = ({ text, chips }: Draft, isCode: boolean) =>
   text.trim() !== '' || (!isCode && chips.some(({ state }) => state === 'ready'));
@@ -156,12 +194,15 @@ function helpOf({ isUploading, isBusy, isCode, seconds }: Help): string {
   return isCode ? `${keys} Code may run for ${seconds} s.` : keys;
 }
 
+type ObstaclesProps = Required<Pick<Props, 'chat' | 'isBeginning'>> & { isCode: boolean };
+
 /** What keeps code or the assistant from working here, and what to do. */
-function Obstacles({ chat, isCode }: { chat: ChatState; isCode: boolean }) {
+function Obstacles({ chat, isCode, isBeginning }: ObstaclesProps) {
   const { user } = useSession();
   return (
     <>
-      {!chat.has_model && (
+      {/* In a thread there is less room for what was said when it was begun. */}
+      {!chat.has_model && isBeginning && (
         <Notice tone="info" title="No model is set, so nobody answers words">
           Type Python: it runs in the sandbox of this thread, with the files that you attach.{' '}
           {user.is_system_admin ? (

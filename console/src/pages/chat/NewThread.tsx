@@ -3,6 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { chatQuery, createThread, threadsKey } from '../../api/threads';
+import { drafts } from '../../chat/drafts';
 import { useSession } from '../../frame/useSession';
 import { Loaded } from '../../parts/Loaded';
 import { Notice } from '../../parts/Notice';
@@ -57,13 +58,21 @@ function Begin({ workspace, chat }: BeginProps) {
   const queries = useQueryClient();
   const draftKey = `${user.id} new ${workspace}`;
   // One that was made for a message that did not arrive takes the next try.
-  const made = useRef<string | null>(null);
-  const into = async () => {
-    made.current ??= (await createThread(workspace)).id;
+  const made = useRef<Promise<string> | null>(null);
+  const into = () => {
+    made.current ??= createThread(workspace).then(
+      ({ id }) => id,
+      (error: unknown) => {
+        made.current = null;
+        throw error;
+      },
+    );
     return made.current;
   };
   const send = useSend(draftKey, into, (thread) => {
     made.current = null;
+    // What was typed meanwhile, and whether it is code, goes along.
+    drafts.move(draftKey, `${user.id} ${thread}`);
     void queries.invalidateQueries({ queryKey: threadsKey(workspace) });
     void navigate({ to: '/w/$workspace/chat/$thread', params: { workspace, thread } });
   });
@@ -74,6 +83,7 @@ function Begin({ workspace, chat }: BeginProps) {
       chat={chat}
       isBusy={send.isPending}
       send={send}
+      isBeginning
     />
   );
 }

@@ -1,15 +1,15 @@
-import { Button, Loader } from '@mantine/core';
-import type { PlainChange } from '../../api/change';
+import { Loader } from '@mantine/core';
 import { took } from '../../format/time';
-import { Icon } from '../../parts/Icon';
 import { useNow } from '../../parts/useNow';
+import { StopButton } from './StopButton';
 import styles from './Thread.module.css';
+import type { Stop } from './useStop';
 
 interface Props {
   text: string;
   since: string;
   /** Ends it; nothing for those who may not. */
-  stop: PlainChange | null;
+  stop: Stop | null;
 }
 
 /** What is being done now, for how long, and the way to end it. */
@@ -21,17 +21,7 @@ export function NowLine({ text, since, stop }: Props) {
       <Loader size={16} aria-hidden="true" />
       <span className={styles.doing}>{text}</span>
       <span className={styles.elapsed}>{seconds < 10 ? `${seconds} s` : took(seconds * 1000)}</span>
-      {stop && (
-        <Button
-          size="compact-sm"
-          variant="default"
-          loading={stop.isPending}
-          leftSection={<Icon name="stop" size={12} />}
-          onClick={() => stop.mutate()}
-        >
-          Stop
-        </Button>
-      )}
+      {stop && <StopButton stop={stop} size="compact-sm" />}
     </div>
   );
 }

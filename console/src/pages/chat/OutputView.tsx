@@ -7,11 +7,24 @@ import { Markdown } from '../../parts/Markdown';
 import { DisplayPicture } from './DisplayPicture';
 import styles from './Thread.module.css';
 
-/** What code showed. */
-export const OutputView = ({ output }: { output: Output }) =>
-  output.blocks.map((block, index) => <BlockView key={index} block={block} />);
+interface Props {
+  output: Output;
+  /** Whether more may come. */
+  isLive: boolean;
+}
 
-const BlockView = memo(function BlockView({ block }: { block: Block }) {
+/** What code showed. */
+export const OutputView = ({ output: { blocks }, isLive }: Props) =>
+  blocks.map((block, index) => (
+    <BlockView key={index} block={block} isLive={isLive && index === blocks.length - 1} />
+  ));
+
+interface BlockProps {
+  block: Block;
+  isLive: boolean;
+}
+
+const BlockView = memo(function BlockView({ block, isLive }: BlockProps) {
   switch (block.kind) {
     case 'stream':
       return (
@@ -19,6 +32,7 @@ const BlockView = memo(function BlockView({ block }: { block: Block }) {
           raw={block.raw}
           what={block.stream === 'stdout' ? 'Output' : 'Errors and warnings'}
           isCut={block.cut}
+          isLive={isLive}
         />
       );
     case 'display':
@@ -30,7 +44,7 @@ const BlockView = memo(function BlockView({ block }: { block: Block }) {
             {block.name}: {terminalText(block.value)}
           </div>
           <Fold head="Traceback">
-            <Printed raw={block.traceback} what="Traceback" isCut={false} />
+            <Printed raw={block.traceback} what="Traceback" />
           </Fold>
         </div>
       );
@@ -39,13 +53,21 @@ const BlockView = memo(function BlockView({ block }: { block: Block }) {
   }
 });
 
-function Printed({ raw, what, isCut }: { raw: string; what: string; isCut: boolean }) {
+interface PrintedProps {
+  raw: string;
+  what: string;
+  /** Whether its beginning is not kept. */
+  isCut?: boolean;
+  isLive?: boolean;
+}
+
+function Printed({ raw, what, isCut = false, isLive = false }: PrintedProps) {
   const text = useMemo(() => terminalText(raw).replace(/\n$/, ''), [raw]);
   if (text.trim() === '') return null;
   return (
     <>
       {isCut && <div className={styles.remark}>Only the end of it is kept here.</div>}
-      <CodeBlock text={text} what={what} />
+      <CodeBlock text={text} what={what} isLive={isLive} />
     </>
   );
 }
@@ -59,7 +81,7 @@ function DisplayView({ shown, what }: { shown: Display; what: string }) {
     case 'text':
       return (
         <>
-          <Printed raw={shown.text} what={what} isCut={false} />
+          <Printed raw={shown.text} what={what} />
           {shown.hasHtml && (
             <div className={styles.remark}>
               Its HTML form is not shown here. Save it to a file to look at it as a page.

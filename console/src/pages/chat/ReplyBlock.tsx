@@ -3,20 +3,22 @@ import { Link } from '@tanstack/react-router';
 import { memo, type ReactNode } from 'react';
 import type { Thread } from '../../api/views';
 import { useChange } from '../../api/change';
-import { retryMessage, stopReply, threadsKey } from '../../api/threads';
-import { endsInFailure, nowText } from '../../chat/telling';
+import { retryMessage, threadsKey } from '../../api/threads';
+import { endsInFailure, nowText, wordsOf } from '../../chat/telling';
 import type { Part, Reply } from '../../chat/view';
+import { CopyButton } from '../../parts/CopyButton';
 import { CopyText } from '../../parts/CopyText';
 import { FailureNote } from '../../parts/FailureNote';
 import { Fold } from '../../parts/Fold';
 import { Icon } from '../../parts/Icon';
 import { Markdown } from '../../parts/Markdown';
 import { Notice } from '../../parts/Notice';
-import { sentence } from '../../parts/sentence';
+import { sentence } from '../../format/sentence';
 import { FileCards } from './FileCard';
 import { NowLine } from './NowLine';
 import { RunBlock } from './RunBlock';
 import styles from './Thread.module.css';
+import type { Stop } from './useStop';
 
 interface Props {
   thread: Thread;
@@ -24,16 +26,16 @@ interface Props {
   /** Whether it runs Python that a person typed. */
   isCode: boolean;
   mayRetry: boolean;
+  /** Ends it; nothing where it has ended, or for those who may not. */
+  stop: Stop | null;
 }
 
 /** What came of a message: words, runs of code, files, and how it ended. */
-export const ReplyBlock = memo(function ReplyBlock({ thread, reply, isCode, mayRetry }: Props) {
+export const ReplyBlock = memo(function ReplyBlock(props: Props) {
+  const { thread, reply, isCode, mayRetry, stop } = props;
   const { parts, files, end } = reply;
   const isRunning = end === null;
-  const stop = useChange(() => stopReply(thread.id), [threadsKey(thread.workspace_id)]);
-  const now = isRunning && (
-    <NowLine text={nowText(reply)} since={reply.startedAt} stop={thread.may_write ? stop : null} />
-  );
+  const now = isRunning && <NowLine text={nowText(reply)} since={reply.startedAt} stop={stop} />;
   const isLastRun = parts.at(-1)?.kind === 'run';
   return (
     <article className={styles.reply} aria-label="Reply" aria-busy={isRunning}>
@@ -46,8 +48,9 @@ export const ReplyBlock = memo(function ReplyBlock({ thread, reply, isCode, mayR
         />
       ))}
       {!isLastRun && now}
-      <FailureNote error={stop.error} />
+      <FailureNote error={stop?.error} />
       <FileCards files={files} />
+      <Copy reply={reply} />
       <Ending thread={thread} reply={reply} mayRetry={mayRetry} />
     </article>
   );
@@ -73,6 +76,17 @@ function PartBlock({ part, isCode, now }: PartProps) {
         </Notice>
       );
   }
+}
+
+/** The way to take the words of a reply along, as they were written. */
+function Copy({ reply }: { reply: Reply }) {
+  const words = wordsOf(reply);
+  if (reply.end === null || words === '') return null;
+  return (
+    <div>
+      <CopyButton text={words} what="answer" isNamed />
+    </div>
+  );
 }
 
 type EndingProps = Pick<Props, 'thread' | 'reply' | 'mayRetry'>;

@@ -3,7 +3,7 @@ import { lastFailure, runText, stepsOf } from '../../chat/telling';
 import type { Run } from '../../chat/view';
 import { Fold } from '../../parts/Fold';
 import { Notice } from '../../parts/Notice';
-import { sentence } from '../../parts/sentence';
+import { sentence } from '../../format/sentence';
 import { StepBlock } from './StepBlock';
 import styles from './Thread.module.css';
 

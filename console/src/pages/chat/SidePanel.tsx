@@ -1,4 +1,12 @@
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  type RefObject,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
 import styles from './Chat.module.css';
 
 const KEPT = 'preview width';
@@ -26,8 +34,15 @@ function keep(width: number) {
   }
 }
 
-/** A panel at the right of which the width is remembered. */
-export function SidePanel({ children }: { children: ReactNode }) {
+interface Props {
+  onClose: () => void;
+  children: ReactNode;
+}
+
+/** A panel at the right of which the width is remembered; Escape closes it. */
+export function SidePanel({ onClose, children }: Props) {
+  const panel = useRef<HTMLElement>(null);
+  useFocusBack(panel);
   const [width, setWidth] = useState(kept);
   const present = fitting(width);
   const set = (next: number) => {
@@ -59,9 +74,32 @@ export function SidePanel({ children }: { children: ReactNode }) {
         onPointerMove={drag}
         onKeyDown={press}
       />
-      <aside className={styles.side} style={{ width: present }} aria-label="Preview">
+      <aside
+        ref={panel}
+        className={styles.side}
+        style={{ width: present }}
+        aria-label="Preview"
+        onKeyDown={(event) => {
+          // A dialog that the panel has opened lies elsewhere, and closes by itself.
+          const isHere = event.currentTarget.contains(event.target as Node);
+          if (event.key === 'Escape' && isHere) onClose();
+        }}
+      >
         {children}
       </aside>
     </>
   );
+}
+
+/** Whoever was led into a panel is led back to where they came from when it closes. */
+function useFocusBack(panel: RefObject<HTMLElement | null>) {
+  useLayoutEffect(() => {
+    const opener = document.activeElement;
+    const { current } = panel;
+    return () => {
+      const { activeElement } = document;
+      const isInside = activeElement === document.body || current?.contains(activeElement);
+      if (isInside && opener instanceof HTMLElement && opener.isConnected) opener.focus();
+    };
+  }, [panel]);
 }

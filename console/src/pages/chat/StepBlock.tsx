@@ -4,7 +4,7 @@ import { bytes } from '../../format/bytes';
 import { took } from '../../format/time';
 import { CodeBlock } from '../../parts/CodeBlock';
 import { Fold } from '../../parts/Fold';
-import { sentence } from '../../parts/sentence';
+import { sentence } from '../../format/sentence';
 import { State } from '../../parts/State';
 import { OutputView } from './OutputView';
 import styles from './Thread.module.css';
@@ -35,7 +35,7 @@ export const StepBlock = memo(function StepBlock({
           <CodeBlock text={code} what="Python" />
         </Fold>
       )}
-      <OutputView output={output} />
+      <OutputView output={output} isLive={end === null} />
       {files.length > 0 && (
         <div className={styles.names}>
           Saved{' '}

@@ -1,6 +1,6 @@
 import { Button, TextInput } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import type { Thread } from '../../api/views';
 import { threadsQuery } from '../../api/threads';
@@ -21,7 +21,8 @@ interface Props {
 
 export function ThreadList({ workspace, onGo }: Props) {
   const search = route.useSearch();
-  const navigate = route.useNavigate();
+  // From wherever it is: whoever looks for another thread keeps the one that is open.
+  const navigate = useNavigate();
   // The address follows what is typed; the other way round letters would get lost.
   const [typed, setTyped] = useState(search.q ?? '');
   const query = useInfiniteQuery(threadsQuery(workspace, search.q));

@@ -18,6 +18,7 @@ import styles from './Thread.module.css';
 import { ThreadHeader } from './ThreadHeader';
 import { Timeline } from './Timeline';
 import { useSend } from './useSend';
+import { type Stop, useStop } from './useStop';
 
 const route = getRouteApi('/frame/w/$workspace/chat/$thread');
 
@@ -59,6 +60,7 @@ function Shown({ thread }: { thread: Thread }) {
   useReadAgain(thread, state);
   const isRead = state.seq >= thread.last_seq || state.items.length > 0;
   const running = runningReply(state);
+  const stop = useStop(thread, running);
   const title = state.changed?.title ?? thread.title;
   useEffect(() => {
     document.title = `${title} · Glovebox`;
@@ -73,9 +75,14 @@ function Shown({ thread }: { thread: Thread }) {
         state={state}
         isLoading={!isRead && link !== 'gone'}
         running={running}
+        stop={stop}
       />
       {thread.may_write && link !== 'gone' && (
-        <Write thread={thread} isBusy={isRead ? running !== null : Boolean(thread.running_reply)} />
+        <Write
+          thread={thread}
+          isBusy={isRead ? running !== null : Boolean(thread.running_reply)}
+          stop={stop}
+        />
       )}
       {!thread.may_write && (
         <div className={styles.pad}>
@@ -121,7 +128,13 @@ function ConnectionNotice({ link }: { link: StreamLink }) {
   );
 }
 
-function Write({ thread, isBusy }: { thread: Thread; isBusy: boolean }) {
+interface WriteProps {
+  thread: Thread;
+  isBusy: boolean;
+  stop: Stop | null;
+}
+
+function Write({ thread, isBusy, stop }: WriteProps) {
   const { user } = useSession();
   const chat = useQuery(chatQuery(thread.workspace_id));
   const queries = useQueryClient();
@@ -139,6 +152,7 @@ function Write({ thread, isBusy }: { thread: Thread; isBusy: boolean }) {
           workspace={thread.workspace_id}
           chat={state}
           isBusy={isBusy}
+          stop={stop}
           send={send}
         />
       )}

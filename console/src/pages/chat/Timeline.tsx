@@ -1,24 +1,36 @@
 import { Button } from '@mantine/core';
+import { useEffect } from 'react';
 import type { Thread } from '../../api/views';
 import type { Item, Reply, ThreadState } from '../../chat/view';
-import { sentence } from '../../parts/sentence';
+import { useSession } from '../../frame/useSession';
+import { sentence } from '../../format/sentence';
 import { Notice } from '../../parts/Notice';
 import { FileCards } from './FileCard';
 import { MessageBlock } from './MessageBlock';
 import { ReplyBlock } from './ReplyBlock';
 import styles from './Thread.module.css';
 import { useStickToEnd } from './useStickToEnd';
+import type { Stop } from './useStop';
 
 interface Props {
   thread: Thread;
   state: ThreadState;
   isLoading: boolean;
   running: Reply | null;
+  /** Ends what runs; nothing for those who may not. */
+  stop: Stop | null;
 }
 
 /** Messages, replies and what else happened, oldest first. */
-export function Timeline({ thread, state, isLoading, running }: Props) {
-  const { scroll, content, isAtEnd, onScroll, toEnd } = useStickToEnd();
+export function Timeline({ thread, state, isLoading, running, stop }: Props) {
+  const { user } = useSession();
+  const { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd } = useStickToEnd();
+  const last = state.items.findLast((item) => item.kind === 'message');
+  const ownLast = last?.author.user === user.id ? last.id : null;
+  // Whoever sends something wants to see what comes of it, wherever they have read.
+  useEffect(() => {
+    if (ownLast !== null) toEnd();
+  }, [ownLast, toEnd]);
   return (
     <div
       ref={scroll}
@@ -27,6 +39,7 @@ export function Timeline({ thread, state, isLoading, running }: Props) {
       role="region"
       aria-label="Messages"
       onScroll={onScroll}
+      onClickCapture={onClickCapture}
     >
       <div ref={content} className={styles.items}>
         {isLoading && <div role="status">Loading</div>}
@@ -37,7 +50,8 @@ export function Timeline({ thread, state, isLoading, running }: Props) {
             item={item}
             thread={thread}
             state={state}
-            isRunning={running !== null}
+            running={running}
+            stop={stop}
           />
         ))}
       </div>
@@ -56,10 +70,11 @@ interface ItemProps {
   item: Item;
   thread: Thread;
   state: ThreadState;
-  isRunning: boolean;
+  running: Reply | null;
+  stop: Stop | null;
 }
 
-function ItemBlock({ item, thread, state, isRunning }: ItemProps) {
+function ItemBlock({ item, thread, state, running, stop }: ItemProps) {
   switch (item.kind) {
     case 'message':
       return <MessageBlock message={item} />;
@@ -74,7 +89,8 @@ function ItemBlock({ item, thread, state, isRunning }: ItemProps) {
           thread={thread}
           reply={reply}
           isCode={isCode(state, reply)}
-          mayRetry={isNewest && thread.may_write && !isRunning}
+          mayRetry={isNewest && thread.may_write && running === null}
+          stop={running?.id === reply.id ? stop : null}
         />
       );
     }

@@ -1,5 +1,5 @@
-import { useMutation, type UseMutationResult } from '@tanstack/react-query';
 import { useRef } from 'react';
+import { useChange } from '../../api/change';
 import { randomId } from '../../api/random';
 import { sendMessage } from '../../api/threads';
 import type { MessageKind } from '../../api/thread-events';
@@ -10,7 +10,7 @@ interface Wish {
   kind: MessageKind;
 }
 
-export type Send = UseMutationResult<string, Error, Wish>;
+export type Send = ReturnType<typeof useSend>;
 
 /**
  * Sends the draft into a thread that `into` names or makes. What failed on the way and is sent
@@ -20,22 +20,18 @@ export function useSend(
   draftKey: string,
   into: () => Promise<string>,
   onSent: (thread: string) => void,
-): Send {
+) {
   const attempt = useRef({ body: '', key: '' });
-  return useMutation({
-    mutationFn: async ({ draft, kind }: Wish) => {
-      const attachments = draft.chips.flatMap(({ attachment }) => attachment ?? []);
-      const message = { text: draft.text, kind, attachments };
-      const body = JSON.stringify(message);
-      if (attempt.current.body !== body) attempt.current = { body, key: randomId() };
-      const thread = await into();
-      await sendMessage(thread, message, attempt.current.key);
-      return thread;
-    },
-    onSuccess: (thread) => {
-      attempt.current = { body: '', key: '' };
-      drafts.sent(draftKey);
-      onSent(thread);
-    },
-  });
+  return useChange(async ({ draft, kind }: Wish) => {
+    const attachments = draft.chips.flatMap(({ attachment }) => attachment ?? []);
+    const message = { text: draft.text, kind, attachments };
+    const body = JSON.stringify(message);
+    if (attempt.current.body !== body) attempt.current = { body, key: randomId() };
+    const thread = await into();
+    await sendMessage(thread, message, attempt.current.key);
+    attempt.current = { body: '', key: '' };
+    drafts.sent(draftKey, draft);
+    onSent(thread);
+    return thread;
+  }, []);
 }

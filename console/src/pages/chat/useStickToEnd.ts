@@ -1,13 +1,13 @@
-import { type RefObject, useEffect, useRef, useState } from 'react';
-
-/** How near to the end counts as there, in pixels. */
-const NEAR = 60;
+import { type MouseEvent, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import { type Extent, extentOf, isNearEnd, staysAtEnd } from './stick';
 
 interface Stick {
   scroll: RefObject<HTMLDivElement | null>;
   content: RefObject<HTMLDivElement | null>;
   isAtEnd: boolean;
   onScroll: () => void;
+  /** Whoever unfolds something wants to read it from its beginning. */
+  onClickCapture: (event: MouseEvent) => void;
   toEnd: () => void;
 }
 
@@ -16,24 +16,39 @@ export function useStickToEnd(): Stick {
   const scroll = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const isStuck = useRef(true);
+  const before = useRef<Extent>({ top: 0, height: 0, view: 0 });
   const [isAtEnd, setAtEnd] = useState(true);
-  const toEnd = () => {
-    const box = scroll.current;
-    if (box) box.scrollTop = box.scrollHeight;
-  };
+  const settle = useCallback((box: HTMLElement, stuck: boolean) => {
+    if (stuck) box.scrollTop = box.scrollHeight;
+    isStuck.current = stuck;
+    before.current = extentOf(box);
+    setAtEnd(stuck);
+  }, []);
+  const toEnd = useCallback(() => {
+    if (scroll.current) settle(scroll.current, true);
+  }, [settle]);
   const onScroll = () => {
     const box = scroll.current;
     if (!box) return;
-    isStuck.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+    const now = extentOf(box);
+    isStuck.current = staysAtEnd(isStuck.current, before.current, now);
+    before.current = now;
     setAtEnd(isStuck.current);
   };
+  const onClickCapture = ({ target }: MouseEvent) => {
+    const fold = target instanceof Element ? target.closest('[aria-expanded="false"]') : null;
+    if (fold) isStuck.current = false;
+  };
   useEffect(() => {
-    if (content.current === null) return;
-    const observer = new ResizeObserver(() => {
-      if (isStuck.current) toEnd();
-    });
+    const box = scroll.current;
+    if (box === null || content.current === null) return;
+    const observer = new ResizeObserver(() =>
+      settle(box, isStuck.current || isNearEnd(extentOf(box))),
+    );
     observer.observe(content.current);
+    // What is written below takes room from it.
+    observer.observe(box);
     return () => observer.disconnect();
-  }, []);
-  return { scroll, content, isAtEnd, onScroll, toEnd };
+  }, [settle]);
+  return { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd };
 }

@@ -2,7 +2,7 @@ import { meaningOf } from '../../api/denials';
 import type { CodeExecution } from '../../api/views';
 import { Ago } from '../../parts/Ago';
 import { type Column, DataTable } from '../../parts/DataTable';
-import { sentence } from '../../parts/sentence';
+import { sentence } from '../../format/sentence';
 
 type Denial = CodeExecution['denials'][number];
 

@@ -8,7 +8,7 @@ import { randomId } from '../../api/random';
 import { isCancelled, upload, type Upload } from '../../api/upload';
 import { bytes } from '../../format/bytes';
 import { Icon } from '../../parts/Icon';
-import { sentence } from '../../parts/sentence';
+import { sentence } from '../../format/sentence';
 import styles from './Knowledge.module.css';
 
 interface Props {

@@ -9,6 +9,7 @@ import { bytes } from '../../format/bytes';
 import { typeName } from '../../format/fileType';
 import { Ago } from '../../parts/Ago';
 import { ACTIONS, type Column } from '../../parts/DataTable';
+import { FailureNote } from '../../parts/FailureNote';
 import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
 import { PagedTable } from '../../parts/PagedTable';
@@ -86,6 +87,7 @@ export function KnowledgePage() {
       title="Knowledge"
       about="Files that every thread of this workspace can open by their names. All members read them; editors and up look after them."
     >
+      {!chat.data && <FailureNote error={chat.error} />}
       {chat.data && mayWrite && (
         <Panel title="Add files">
           <AddKnowledge key={workspace} workspace={workspace} limits={chat.data.limits} />

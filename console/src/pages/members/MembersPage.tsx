@@ -1,92 +1,80 @@
-import { NativeSelect } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
 import { useState } from 'react';
-import { answer, api } from '../../api/client';
-import { useChange } from '../../api/change';
-import { membersQuery, sessionQuery } from '../../api/queries';
+import { membersQuery } from '../../api/queries';
 import { type Member, type RoleName, roleOf, ROLES } from '../../api/views';
 import { useSession } from '../../frame/useSession';
 import { Ago } from '../../parts/Ago';
 import { ACTIONS, type Column, DataTable } from '../../parts/DataTable';
-import { FailureNote } from '../../parts/FailureNote';
 import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
-import { RowMenu } from '../../parts/RowMenu';
+import { type RowAction, RowMenu } from '../../parts/RowMenu';
 import { AddMember } from './AddMember';
+import { ChangeRole } from './ChangeRole';
 import { RemoveMember } from './RemoveMember';
 
 const route = getRouteApi('/frame/w/$workspace/members');
+
+const facts: readonly Column<Member>[] = [
+  { name: 'Name', cell: (member) => member.name, order: (member) => member.name },
+  { name: 'E-mail', cell: (member) => member.email, order: (member) => member.email },
+  {
+    name: 'Role',
+    cell: (member) => member.role,
+    order: (member) => ROLES.indexOf(roleOf(member.role)),
+  },
+  {
+    name: 'Since',
+    cell: (member) => <Ago at={member.created_at} />,
+    order: (member) => member.created_at,
+  },
+];
+
+interface Asked {
+  member: Member;
+  what: 'role' | 'removal';
+}
 
 export function MembersPage() {
   const { workspace } = route.useParams();
   const { memberships, user } = useSession();
   const query = useQuery(membersQuery(workspace));
   const membership = memberships.find((one) => one.workspace_id === workspace);
-  const own = roleOf(membership?.role ?? '');
-  const grantable =
-    own === 'owner' || own === 'admin' ? ROLES.slice(0, ROLES.indexOf(own) + 1) : [];
-  const [leaving, setLeaving] = useState<Member | null>(null);
-  const change = useChange(
-    ({ user, role }: { user: string; role: RoleName }) =>
-      answer(
-        api.PATCH('/api/v1/workspaces/{workspace}/members/{user}', {
-          params: { path: { workspace, user } },
-          body: { role },
-        }),
-      ),
-    [membersQuery(workspace).queryKey, sessionQuery.queryKey],
-  );
-  const mayChange = (member: Member) => grantable.includes(roleOf(member.role));
+  const grantable = grantableBy(roleOf(membership?.role ?? ''));
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const close = () => setAsked(null);
+  const owners = query.data?.items.filter(({ role }) => role === 'owner') ?? [];
+  const about = (member: Member) => ({
+    isSelf: member.user_id === user.id,
+    isOnlyOwner: owners.length === 1 && owners[0]?.user_id === member.user_id,
+  });
+  const actions = (member: Member): RowAction[] => {
+    const { isSelf } = about(member);
+    const mayChange = grantable.includes(roleOf(member.role));
+    const role: RowAction = {
+      label: 'Change role',
+      onClick: () => setAsked({ member, what: 'role' }),
+    };
+    const removal: RowAction = {
+      label: isSelf ? 'Leave this workspace' : `Remove ${member.name}`,
+      isDangerous: true,
+      onClick: () => setAsked({ member, what: 'removal' }),
+    };
+    return [...(mayChange ? [role] : []), ...(mayChange || isSelf ? [removal] : [])];
+  };
   const columns: Column<Member>[] = [
-    { name: 'Name', cell: (member) => member.name, order: (member) => member.name },
-    { name: 'E-mail', cell: (member) => member.email, order: (member) => member.email },
-    {
-      name: 'Role',
-      order: (member) => ROLES.indexOf(roleOf(member.role)),
-      cell: (member) =>
-        mayChange(member) ? (
-          <NativeSelect
-            size="xs"
-            aria-label={`Role of ${member.name}`}
-            data={grantable}
-            value={member.role}
-            onChange={(event) =>
-              change.mutate({ user: member.user_id, role: roleOf(event.currentTarget.value) })
-            }
-          />
-        ) : (
-          member.role
-        ),
-    },
-    {
-      name: 'Since',
-      cell: (member) => <Ago at={member.created_at} />,
-      order: (member) => member.created_at,
-    },
-    {
-      name: ACTIONS,
-      cell: (member) => {
-        const isSelf = member.user_id === user.id;
-        if (!isSelf && !mayChange(member)) return null;
-        const label = isSelf ? 'Leave this workspace' : `Remove ${member.name}`;
-        return (
-          <RowMenu
-            of={member.name}
-            actions={[{ label, isDangerous: true, onClick: () => setLeaving(member) }]}
-          />
-        );
-      },
-    },
+    ...facts,
+    { name: ACTIONS, cell: (member) => <RowMenu of={member.name} actions={actions(member)} /> },
   ];
   return (
     <Page
       title="Members"
       about="Viewers read. Editors run code. Admins look after members. Owners look after admins."
     >
-      {grantable.length > 0 && <AddMember workspace={workspace} roles={grantable} />}
+      {grantable.length > 0 && (
+        <AddMember key={workspace} workspace={workspace} roles={grantable} />
+      )}
       <Panel title="Who belongs to it">
-        <FailureNote error={change.error} />
         <Loaded query={query}>
           {(page) => (
             <DataTable
@@ -100,9 +88,27 @@ export function MembersPage() {
           )}
         </Loaded>
       </Panel>
-      {leaving && (
-        <RemoveMember workspace={workspace} member={leaving} onClose={() => setLeaving(null)} />
+      {asked?.what === 'role' && (
+        <ChangeRole
+          workspace={workspace}
+          member={asked.member}
+          roles={grantable}
+          {...about(asked.member)}
+          onClose={close}
+        />
+      )}
+      {asked?.what === 'removal' && (
+        <RemoveMember
+          workspace={{ id: workspace, name: membership?.name ?? 'this workspace' }}
+          member={asked.member}
+          {...about(asked.member)}
+          onClose={close}
+        />
       )}
     </Page>
   );
 }
+
+/** The roles that somebody may give and take: none above the own one. */
+const grantableBy = (own: RoleName): readonly RoleName[] =>
+  own === 'owner' || own === 'admin' ? ROLES.slice(0, ROLES.indexOf(own) + 1) : [];

@@ -1,9 +1,12 @@
-import { VisuallyHidden } from '@mantine/core';
-import { type RefObject, useEffect, useRef, useState } from 'react';
+import { ActionIcon, VisuallyHidden } from '@mantine/core';
+import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react';
 import type { PreviewPage } from '../../api/views';
 import { partOf } from '../../api/files';
+import { Icon } from '../Icon';
 import styles from './Pages.module.css';
-import { useZoom, type Zoom } from './useZoom';
+import { Thumbnails } from './Thumbnails';
+import { turnOf } from './turn';
+import { useZoom, type Zoom, zoomBy } from './useZoom';
 import { ZoomBar } from './ZoomBar';
 
 interface Props {
@@ -18,36 +21,55 @@ export function Pages({ preview, pages, count }: Props) {
   const zoom = useZoom();
   const scroll = useRef<HTMLDivElement>(null);
   const [present, go] = usePresentPage(scroll, pages);
+  const numbers = pages.map(({ number }) => number);
+  const [previous, next] = [
+    turnOf('ArrowLeft', present, numbers),
+    turnOf('ArrowRight', present, numbers),
+  ];
+  const press = (event: KeyboardEvent<HTMLElement>) => {
+    if (zoomBy(zoom, event)) return;
+    // Of pages that are wider than the panel the arrows move what is seen of them.
+    const isWider = event.currentTarget.scrollWidth > event.currentTarget.clientWidth;
+    const to = isWider ? null : turnOf(event.key, present, numbers);
+    if (to === null) return;
+    event.preventDefault();
+    go(to);
+  };
   return (
     <>
       <ZoomBar zoom={zoom}>
+        <ActionIcon.Group>
+          <ActionIcon
+            variant="default"
+            aria-label="Previous page"
+            disabled={previous === null}
+            onClick={() => previous !== null && go(previous)}
+          >
+            <Icon name="up" size={12} />
+          </ActionIcon>
+          <ActionIcon
+            variant="default"
+            aria-label="Next page"
+            disabled={next === null}
+            onClick={() => next !== null && go(next)}
+          >
+            <Icon name="down" size={12} />
+          </ActionIcon>
+        </ActionIcon.Group>
         <span role="status">
           Page {present} of {count}
         </span>
       </ZoomBar>
       <div className={styles.both}>
-        <nav className={styles.thumbnails} aria-label="Pages">
-          {pages.map(({ number, width, height }) => (
-            <button
-              key={number}
-              type="button"
-              className={styles.thumbnail}
-              aria-current={number === present ? 'page' : undefined}
-              aria-label={`Page ${number}`}
-              onClick={() => go(number)}
-            >
-              <img
-                src={partOf(preview, `thumbnails/${number}`)}
-                alt=""
-                loading="lazy"
-                width={width}
-                height={height}
-              />
-              <span aria-hidden="true">{number}</span>
-            </button>
-          ))}
-        </nav>
-        <div className={styles.pages} ref={scroll} tabIndex={0} role="region" aria-label="Document">
+        <Thumbnails preview={preview} pages={pages} present={present} onGo={go} />
+        <div
+          className={styles.pages}
+          ref={scroll}
+          tabIndex={0}
+          role="region"
+          aria-label="Document"
+          onKeyDown={press}
+        >
           {pages.map((page) => (
             <ShownPage key={page.number} preview={preview} page={page} zoom={zoom} />
           ))}
@@ -104,6 +126,8 @@ function usePresentPage(
   pages: readonly PreviewPage[],
 ): [number, (page: number) => void] {
   const [present, setPresent] = useState(pages[0]?.number ?? 1);
+  // The page that was gone to: at the end of a document the ones before are seen as much.
+  const asked = useRef<number | null>(null);
   useEffect(() => {
     const box = scroll.current;
     if (box === null) return;
@@ -115,7 +139,9 @@ function usePresentPage(
           shares.set(number, intersectionRect.height);
         }
         const [most] = [...shares].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]);
-        if (most && most[1] > 0) setPresent(most[0]);
+        if (!most || most[1] <= 0) return;
+        const isAsked = asked.current !== null && (shares.get(asked.current) ?? 0) > most[1] - 1;
+        setPresent(isAsked && asked.current !== null ? asked.current : most[0]);
       },
       { root: box, threshold: [0, 0.25, 0.5, 0.75, 1] },
     );
@@ -123,6 +149,7 @@ function usePresentPage(
     return () => observer.disconnect();
   }, [scroll, pages]);
   const go = (page: number) => {
+    asked.current = page;
     scroll.current?.querySelector(`[data-page="${page}"]`)?.scrollIntoView({ block: 'start' });
     setPresent(page);
   };

@@ -3,7 +3,7 @@ import { partOf } from '../../api/files';
 import { Notice } from '../Notice';
 import pageStyles from './Pages.module.css';
 import styles from './PreviewPanel.module.css';
-import { useZoom } from './useZoom';
+import { useZoom, zoomBy } from './useZoom';
 import { ZoomBar } from './ZoomBar';
 
 interface Props {
@@ -31,7 +31,13 @@ export function Picture({ preview, name, size }: Props) {
           {size.width} × {size.height} pixels
         </span>
       </ZoomBar>
-      <div className={styles.scroll} tabIndex={0} role="region" aria-label={`Picture ${name}`}>
+      <div
+        className={styles.scroll}
+        tabIndex={0}
+        role="region"
+        aria-label={`Picture ${name}`}
+        onKeyDown={(event) => zoomBy(zoom, event)}
+      >
         <img
           className={zoom.factor === null ? pageStyles.fitted : pageStyles.sized}
           src={partOf(preview, 'image')}

@@ -4,7 +4,7 @@ import type { Preview } from '../../api/views';
 import { type FileRef, markdownQuery, partOf, previewQuery, textQuery } from '../../api/files';
 import { Loaded } from '../Loaded';
 import { Notice } from '../Notice';
-import { sentence } from '../sentence';
+import { sentence } from '../../format/sentence';
 import { Fragment } from './Fragment';
 import { Pages } from './Pages';
 import { Picture } from './Picture';

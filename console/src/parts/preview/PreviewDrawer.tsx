@@ -1,6 +1,6 @@
 import { Drawer } from '@mantine/core';
 import type { FileFacts } from './useFileFacts';
-import { PreviewPanel } from './PreviewPanel';
+import { LazyPreviewPanel } from './LazyPreviewPanel';
 import styles from './PreviewDrawer.module.css';
 import type { FileRef } from '../../api/files';
 
@@ -17,7 +17,7 @@ export const PreviewDrawer = (props: Props) => (
     <Drawer.Overlay />
     <Drawer.Content aria-label="Preview">
       <Drawer.Body className={styles.body ?? ''}>
-        <PreviewPanel {...props} />
+        <LazyPreviewPanel {...props} />
       </Drawer.Body>
     </Drawer.Content>
   </Drawer.Root>

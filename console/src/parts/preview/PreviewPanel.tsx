@@ -5,6 +5,7 @@ import type { Artifact } from '../../api/views';
 import { contentOf, type FileRef, versionsQuery } from '../../api/files';
 import { bytes } from '../../format/bytes';
 import { typeName } from '../../format/fileType';
+import { FailureNote } from '../FailureNote';
 import { Icon } from '../Icon';
 import styles from './PreviewPanel.module.css';
 import { PreviewBody } from './PreviewBody';
@@ -65,12 +66,12 @@ export function PreviewPanel({ file, known, onShow, onClose }: Props) {
 
 /** Which version is looked at, and the way back to an older one. */
 function Versions({ file, onShow }: { file: FileRef; onShow: (file: FileRef) => void }) {
-  const { data } = useQuery(versionsQuery(file.id));
+  const { data, error } = useQuery(versionsQuery(file.id));
   const [restoring, setRestoring] = useState<Artifact | null>(null);
   const versions = data?.items ?? [];
   const present = versions.find(({ id }) => id === file.id);
   const newest = Math.max(...versions.map(({ version }) => version));
-  if (!present) return null;
+  if (!present) return data ? null : <FailureNote error={error} />;
   return (
     <>
       <NativeSelect

@@ -3,7 +3,7 @@ import { type KeyboardEvent, useId, useState } from 'react';
 import type { PreviewSheet } from '../../api/views';
 import { sheetQuery } from '../../api/files';
 import { Loaded } from '../Loaded';
-import { sentence } from '../sentence';
+import { sentence } from '../../format/sentence';
 import panel from './PreviewPanel.module.css';
 import { SheetGrid } from './SheetGrid';
 import styles from './Sheets.module.css';

@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Button, VisuallyHidden } from '@mantine/core';
 import type { ReactNode } from 'react';
 import styles from './PreviewPanel.module.css';
 import type { Zoom } from './useZoom';
@@ -24,7 +24,11 @@ export const ZoomBar = ({ zoom, children }: { zoom: Zoom; children?: ReactNode }
       </Button>
     </Button.Group>
     <span role="status">
-      {zoom.factor === null ? 'fits' : `${Math.round(zoom.factor * 100)} %`}
+      {zoom.factor === null ? (
+        <VisuallyHidden>fits</VisuallyHidden>
+      ) : (
+        `${Math.round(zoom.factor * 100)} %`
+      )}
     </span>
   </div>
 );

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { type KeyboardEvent, useState } from 'react';
 
 const STEPS = [0.25, 0.5, 0.75, 1, 1.5, 2, 3];
 
@@ -23,4 +23,13 @@ export function useZoom(): Zoom {
     farther: () => setFactor(STEPS.findLast((step) => step < present) ?? present),
     fit: () => setFactor(null),
   };
+}
+
+/** Zooms by a key where it is one for that, and says so. With Control it is the browser's. */
+export function zoomBy(zoom: Zoom, event: KeyboardEvent): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  const step = { '+': zoom.closer, '-': zoom.farther, '0': zoom.fit }[event.key];
+  step?.();
+  if (step) event.preventDefault();
+  return step !== undefined;
 }
