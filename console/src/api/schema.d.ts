@@ -76,7 +76,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Exports the audit log, at most 100 000 entries, with the same filter as the list. */
+        /**
+         * Exports the audit log from its newest entry to its oldest, with the same filter as the list. Where
+         *     it cannot be read to its end, the answer breaks off: one that ends in order is whole.
+         */
         get: operations["admin_export_audit"];
         put?: never;
         post?: never;
@@ -273,7 +276,10 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Switches code execution on or off, and chooses the default profile. */
+        /**
+         * Switches code execution on or off, and chooses the default profile. Off can be said also where the
+         *     server's environment has locked the rest.
+         */
         patch: operations["profiles_change_deployment"];
         trace?: never;
     };
@@ -1390,16 +1396,122 @@ export interface components {
             new: string;
             present: string;
         };
-        /** @description What is to be changed of a profile. */
+        /** @description What is to be changed of a profile. What is left out stays as it is. */
         ChangeProfile: {
             name?: string | null;
-            /** @description All settings. */
-            settings?: Record<string, unknown> | null;
+            settings?: components["schemas"]["ChangeProfileSettings"] | null;
             /**
              * Format: int64
              * @description The version that was read.
              */
             version: number;
+        };
+        /** @description What is to be changed of a profile's settings. What is left out, or null, stays as it is. */
+        ChangeProfileSettings: {
+            /**
+             * @description All of them, each once.
+             * @default null
+             */
+            artifact_types: string[] | null;
+            /** @default null */
+            class: components["schemas"]["ClassName"] | null;
+            /**
+             * Format: int32
+             * @description No more than `max_execution_seconds`.
+             * @default null
+             */
+            execution_seconds: number | null;
+            /**
+             * Format: int32
+             * @description No less than `idle_seconds`.
+             * @default null
+             */
+            hard_seconds: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            idle_seconds: number | null;
+            /** @default null */
+            jobs: boolean | null;
+            /**
+             * Format: int64
+             * @default null
+             */
+            max_artifact_bytes: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_artifacts: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_execution_seconds: number | null;
+            /**
+             * Format: int64
+             * @description No more than `max_input_total_bytes`.
+             * @default null
+             */
+            max_input_file_bytes: number | null;
+            /**
+             * Format: int64
+             * @default null
+             */
+            max_input_total_bytes: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_job_seconds: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_output_characters: number | null;
+            /** @default null */
+            start: components["schemas"]["StartName"] | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            start_timeout_seconds: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            warm_pool: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            workspace_disk_mb: number | null;
+        };
+        /** @description What is to be changed of the quotas of a workspace. What is left out, or null, stays as it is. */
+        ChangeQuotas: {
+            /**
+             * Format: int64
+             * @default null
+             */
+            max_artifact_bytes_per_day: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_concurrent: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_job_seconds: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_jobs_per_hour: number | null;
+            /** @default null */
+            max_resource_class: components["schemas"]["ClassName"] | null;
         };
         /** @description What is to be changed of a thread. */
         ChangeThread: {
@@ -1418,13 +1530,13 @@ export interface components {
             is_system_admin?: boolean | null;
             name?: string | null;
         };
-        /** @description What is to be changed of a workspace. */
+        /** @description What is to be changed of a workspace. What is left out stays as it is. */
         ChangeWorkspace: {
             code_execution?: boolean | null;
             name?: string | null;
-            /** @description A profile of its own; the empty text takes it away. */
+            /** @description A profile of its own; null takes it away. */
             profile_id?: string | null;
-            quotas?: components["schemas"]["QuotasView"] | null;
+            quotas?: components["schemas"]["ChangeQuotas"] | null;
             /**
              * Format: int64
              * @description The version that was read.
@@ -2181,6 +2293,81 @@ export interface components {
             profile: components["schemas"]["ProfileView"];
             test?: components["schemas"]["CheckView"] | null;
         };
+        /** @description How sandboxes of a profile are made, and when they end. */
+        ProfileSettings: {
+            /** @description Which file types may leave a sandbox. */
+            artifact_types: string[];
+            /** @description The class of a sandbox when it does not say. */
+            class: components["schemas"]["ClassName"];
+            /**
+             * Format: int32
+             * @description How long one execution may take when it does not say, in seconds.
+             */
+            execution_seconds: number;
+            /**
+             * Format: int32
+             * @description After how many seconds a sandbox ends, used or not.
+             */
+            hard_seconds: number;
+            /**
+             * Format: int32
+             * @description After how many seconds without use the processes of a sandbox end.
+             */
+            idle_seconds: number;
+            /** @description Whether long jobs may be started. */
+            jobs: boolean;
+            /**
+             * Format: int64
+             * @description How many bytes one collection takes.
+             */
+            max_artifact_bytes: number;
+            /**
+             * Format: int32
+             * @description How many files one collection takes.
+             */
+            max_artifacts: number;
+            /**
+             * Format: int32
+             * @description How long one execution may take at most, in seconds.
+             */
+            max_execution_seconds: number;
+            /**
+             * Format: int64
+             * @description How large one input file may be, in bytes.
+             */
+            max_input_file_bytes: number;
+            /**
+             * Format: int64
+             * @description How large all input files of a sandbox may be together, in bytes.
+             */
+            max_input_total_bytes: number;
+            /**
+             * Format: int32
+             * @description The longest job, in seconds.
+             */
+            max_job_seconds: number;
+            /**
+             * Format: int32
+             * @description How many characters of output are kept of one execution.
+             */
+            max_output_characters: number;
+            start: components["schemas"]["StartName"];
+            /**
+             * Format: int32
+             * @description How long a sandbox may take to start, in seconds.
+             */
+            start_timeout_seconds: number;
+            /**
+             * Format: int32
+             * @description How many sandboxes are kept ready.
+             */
+            warm_pool: number;
+            /**
+             * Format: int32
+             * @description The size of a workspace's folder, in MB of 1 048 576 bytes.
+             */
+            workspace_disk_mb: number;
+        };
         /**
          * @description Where a workspace's profile comes from.
          * @enum {string}
@@ -2196,7 +2383,7 @@ export interface components {
             name: string;
             /** @description `embedded`, … */
             runtime: string;
-            settings: Record<string, unknown>;
+            settings: components["schemas"]["ProfileSettings"];
             /** @description `draft`, `active` or `disabled`. */
             state: string;
             /**
@@ -2372,6 +2559,11 @@ export interface components {
             email: string;
             password: string;
         };
+        /**
+         * @description How kernels come into being.
+         * @enum {string}
+         */
+        StartName: "template" | "fresh";
         /** @description What was asked to stop. */
         StoppedView: {
             /** @description The reply that ends. */

@@ -9,7 +9,7 @@ import { Form } from '../../parts/Form';
 import { NO_JOBS_YET } from '../../parts/jobs';
 import { NumberField } from '../../parts/NumberField';
 import { useVersionedDraft, type Versioned } from '../../parts/useVersionedDraft';
-import { ARTIFACT_TYPES, complaint, NUMBERS, numberOf, type Settings, textsOf } from './settings';
+import { ARTIFACT_TYPES, complaint, NUMBERS, numberOf, type Settings } from './settings';
 
 interface Props {
   detail: ProfileDetail;
@@ -40,7 +40,7 @@ export function SettingsForm({ detail, isLocked }: Props) {
     [profilesQuery.queryKey],
   );
   const { settings } = values;
-  const setting = (key: string, value: unknown) => set({ settings: { ...settings, [key]: value } });
+  const setting = (change: Partial<Settings>) => set({ settings: { ...settings, ...change } });
   return (
     <Form
       action="Save settings"
@@ -62,9 +62,12 @@ export function SettingsForm({ detail, isLocked }: Props) {
           label="Class"
           description="For sandboxes that ask for none"
           data={[...CLASSES]}
-          value={String(settings.class)}
+          value={settings.class}
           disabled={isLocked}
-          onChange={(event) => setting('class', event.currentTarget.value)}
+          onChange={(event) => {
+            const chosen = CLASSES.find((one) => one === event.currentTarget.value);
+            if (chosen) setting({ class: chosen });
+          }}
         />
         {NUMBERS.map((field) => (
           <NumberField
@@ -77,21 +80,21 @@ export function SettingsForm({ detail, isLocked }: Props) {
             max={field.max}
             isDisabled={isLocked}
             value={numberOf(settings, field)}
-            onChange={(value) => setting(field.key, value * field.factor)}
+            onChange={(value) => setting({ [field.key]: value * field.factor })}
           />
         ))}
       </Fields>
       <Checkbox
         label="Long jobs may be started"
         description={NO_JOBS_YET}
-        checked={settings.jobs === true}
+        checked={settings.jobs}
         disabled={isLocked}
-        onChange={(event) => setting('jobs', event.currentTarget.checked)}
+        onChange={(event) => setting({ jobs: event.currentTarget.checked })}
       />
       <Checkbox.Group
         label="File types that may leave a sandbox"
-        value={textsOf(settings.artifact_types)}
-        onChange={(types) => setting('artifact_types', types)}
+        value={settings.artifact_types}
+        onChange={(types) => setting({ artifact_types: types })}
       >
         <Group mt="xs">
           {ARTIFACT_TYPES.map((type) => (

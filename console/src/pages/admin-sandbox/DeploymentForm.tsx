@@ -26,7 +26,9 @@ export function DeploymentForm({ deployment, profiles }: Props) {
   const present = deployment.default_profile_id ?? '';
   const isOn = deployment.code_execution;
   const reason = whyNot(deployment, active.length > 0);
-  const isLocked = deployment.is_locked || change.isPending;
+  // Off can be said whatever is locked.
+  const isSwitchLocked = change.isPending || (deployment.is_locked && !isOn);
+  const isChoiceLocked = change.isPending || deployment.is_locked;
   return (
     <>
       {isOn && !deployment.is_forced_off && deployment.denial && (
@@ -42,14 +44,14 @@ export function DeploymentForm({ deployment, profiles }: Props) {
               : (reason ?? 'No code runs. Switch it on when you are ready.')
           }
           checked={isOn}
-          disabled={isLocked || (!isOn && reason !== null)}
+          disabled={isSwitchLocked || (!isOn && reason !== null)}
           onChange={(event) => change.mutate({ code_execution: event.currentTarget.checked })}
         />
         <NativeSelect
           label="Default profile"
           description="For workspaces that have no profile of their own"
           value={present}
-          disabled={isLocked || active.length === 0}
+          disabled={isChoiceLocked || active.length === 0}
           data={[
             ...(present === '' ? [{ value: '', label: 'None' }] : []),
             ...profiles

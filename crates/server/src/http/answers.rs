@@ -130,3 +130,22 @@ fn parse_cursor<T: std::str::FromStr>(text: &str) -> Result<T, super::ApiError> 
         )
     })
 }
+
+/// The longest text that a list is searched for, in characters.
+const MAX_SEARCHED: usize = 200;
+
+/// A text that a list is searched for, under the name of its parameter. What no name and no title
+/// holds is refused here: a database would call it an error of its own.
+pub(crate) fn searched(
+    parameter: &'static str,
+    text: Option<String>,
+) -> Result<Option<String>, super::ApiError> {
+    let is_fine = |text: &String| text.chars().count() <= MAX_SEARCHED && !text.contains('\0');
+    if text.as_ref().is_none_or(is_fine) {
+        return Ok(text);
+    }
+    Err(super::ApiError::invalid(
+        format!("{parameter} has at most {MAX_SEARCHED} characters, and no U+0000"),
+        "send less of what is looked for",
+    ))
+}
