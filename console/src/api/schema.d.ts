@@ -2755,7 +2755,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2764,7 +2764,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2873,7 +2876,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2882,7 +2885,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2992,7 +2998,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3001,7 +3007,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3123,7 +3132,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3132,7 +3141,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3259,7 +3271,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3268,7 +3280,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3377,7 +3392,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3386,7 +3401,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3499,7 +3517,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3508,7 +3526,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3618,7 +3639,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3627,7 +3648,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3743,7 +3767,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3752,7 +3776,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3864,7 +3891,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3873,7 +3900,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3982,7 +4012,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3991,7 +4021,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4103,7 +4136,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4112,7 +4145,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4228,7 +4264,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4237,7 +4273,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4351,7 +4390,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4360,7 +4399,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4472,7 +4514,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4481,7 +4523,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4593,7 +4638,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4602,7 +4647,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4714,7 +4762,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4723,7 +4771,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4835,7 +4886,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4844,7 +4895,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4953,7 +5007,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4962,7 +5016,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5075,7 +5132,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5084,7 +5141,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5193,7 +5253,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5202,7 +5262,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5314,7 +5377,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5323,7 +5386,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5437,7 +5503,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5446,7 +5512,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5559,7 +5628,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5568,7 +5637,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5684,7 +5756,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5693,7 +5765,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5807,7 +5882,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5816,7 +5891,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5929,7 +6007,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5938,7 +6016,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6054,7 +6135,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6063,7 +6144,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6185,7 +6269,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6194,7 +6278,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6306,7 +6393,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6315,7 +6402,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6428,7 +6518,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6437,7 +6527,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6549,7 +6642,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6558,7 +6651,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6670,7 +6766,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6679,7 +6775,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6796,7 +6895,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6805,7 +6904,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6924,7 +7026,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6933,7 +7035,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7045,7 +7150,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7054,7 +7159,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7164,7 +7272,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7173,7 +7281,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7286,7 +7397,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7295,7 +7406,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7407,7 +7521,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7416,7 +7530,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7532,7 +7649,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7541,7 +7658,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7660,7 +7780,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7669,7 +7789,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7779,7 +7902,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7788,7 +7911,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7901,7 +8027,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7910,7 +8036,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8022,7 +8151,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8031,7 +8160,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8144,7 +8276,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8153,7 +8285,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8266,7 +8401,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8275,7 +8410,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8387,7 +8525,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8396,7 +8534,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8511,7 +8652,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8520,7 +8661,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8634,7 +8778,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8643,7 +8787,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8756,7 +8903,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8765,7 +8912,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8880,7 +9030,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8889,7 +9039,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9005,7 +9158,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9014,7 +9167,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9127,7 +9283,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9136,7 +9292,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9248,7 +9407,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9257,7 +9416,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9369,7 +9531,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9378,7 +9540,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9497,7 +9662,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9506,7 +9671,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9620,7 +9788,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9629,7 +9797,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9747,7 +9918,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9756,7 +9927,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9874,7 +10048,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9883,7 +10057,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9998,7 +10175,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10007,7 +10184,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10122,7 +10302,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10131,7 +10311,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10250,7 +10433,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10259,7 +10442,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10371,7 +10557,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10380,7 +10566,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10489,7 +10678,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10498,7 +10687,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10611,7 +10803,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10620,7 +10812,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10727,7 +10922,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10736,7 +10931,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10845,7 +11043,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10854,7 +11052,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10967,7 +11168,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10976,7 +11177,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11094,7 +11298,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11103,7 +11307,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11216,7 +11423,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11225,7 +11432,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11337,7 +11547,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11346,7 +11556,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11456,7 +11669,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11465,7 +11678,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11581,7 +11797,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11590,7 +11806,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11706,7 +11925,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11715,7 +11934,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11834,7 +12056,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11843,7 +12065,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11957,7 +12182,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11966,7 +12191,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12078,7 +12306,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12087,7 +12315,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12196,7 +12427,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12205,7 +12436,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12317,7 +12551,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12326,7 +12560,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12442,7 +12679,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12451,7 +12688,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12563,7 +12803,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12572,7 +12812,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12684,7 +12927,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12693,7 +12936,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12805,7 +13051,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12814,7 +13060,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12926,7 +13175,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12935,7 +13184,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13049,7 +13301,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13058,7 +13310,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13170,7 +13425,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13179,7 +13434,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13295,7 +13553,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13304,7 +13562,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13413,7 +13674,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13422,7 +13683,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13531,7 +13795,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13540,7 +13804,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;

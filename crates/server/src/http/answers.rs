@@ -37,10 +37,11 @@ pub(crate) enum Errors {
     /// A quota is reached, or it was tried too often.
     #[response(status = 429)]
     TooMany(ErrorBody),
-    /// The server failed.
+    /// The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`).
     #[response(status = 500)]
     Internal(ErrorBody),
-    /// What makes sandboxes cannot be reached, or has no room.
+    /// What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+    /// room.
     #[response(status = 503)]
     Unavailable(ErrorBody),
 }
