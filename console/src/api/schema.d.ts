@@ -76,7 +76,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Exports the audit log, at most 100 000 entries, with the same filter as the list. */
+        /**
+         * Exports the audit log from its newest entry to its oldest, with the same filter as the list. Where
+         *     it cannot be read to its end, the answer breaks off: one that ends in order is whole.
+         */
         get: operations["admin_export_audit"];
         put?: never;
         post?: never;
@@ -273,7 +276,10 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Switches code execution on or off, and chooses the default profile. */
+        /**
+         * Switches code execution on or off, and chooses the default profile. Off can be said also where the
+         *     server's environment has locked the rest.
+         */
         patch: operations["profiles_change_deployment"];
         trace?: never;
     };
@@ -1390,16 +1396,122 @@ export interface components {
             new: string;
             present: string;
         };
-        /** @description What is to be changed of a profile. */
+        /** @description What is to be changed of a profile. What is left out stays as it is. */
         ChangeProfile: {
             name?: string | null;
-            /** @description All settings. */
-            settings?: Record<string, unknown> | null;
+            settings?: components["schemas"]["ChangeProfileSettings"] | null;
             /**
              * Format: int64
              * @description The version that was read.
              */
             version: number;
+        };
+        /** @description What is to be changed of a profile's settings. What is left out, or null, stays as it is. */
+        ChangeProfileSettings: {
+            /**
+             * @description All of them, each once.
+             * @default null
+             */
+            artifact_types: string[] | null;
+            /** @default null */
+            class: components["schemas"]["ClassName"] | null;
+            /**
+             * Format: int32
+             * @description No more than `max_execution_seconds`.
+             * @default null
+             */
+            execution_seconds: number | null;
+            /**
+             * Format: int32
+             * @description No less than `idle_seconds`.
+             * @default null
+             */
+            hard_seconds: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            idle_seconds: number | null;
+            /** @default null */
+            jobs: boolean | null;
+            /**
+             * Format: int64
+             * @default null
+             */
+            max_artifact_bytes: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_artifacts: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_execution_seconds: number | null;
+            /**
+             * Format: int64
+             * @description No more than `max_input_total_bytes`.
+             * @default null
+             */
+            max_input_file_bytes: number | null;
+            /**
+             * Format: int64
+             * @default null
+             */
+            max_input_total_bytes: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_job_seconds: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_output_characters: number | null;
+            /** @default null */
+            start: components["schemas"]["StartName"] | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            start_timeout_seconds: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            warm_pool: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            workspace_disk_mb: number | null;
+        };
+        /** @description What is to be changed of the quotas of a workspace. What is left out, or null, stays as it is. */
+        ChangeQuotas: {
+            /**
+             * Format: int64
+             * @default null
+             */
+            max_artifact_bytes_per_day: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_concurrent: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_job_seconds: number | null;
+            /**
+             * Format: int32
+             * @default null
+             */
+            max_jobs_per_hour: number | null;
+            /** @default null */
+            max_resource_class: components["schemas"]["ClassName"] | null;
         };
         /** @description What is to be changed of a thread. */
         ChangeThread: {
@@ -1418,13 +1530,13 @@ export interface components {
             is_system_admin?: boolean | null;
             name?: string | null;
         };
-        /** @description What is to be changed of a workspace. */
+        /** @description What is to be changed of a workspace. What is left out stays as it is. */
         ChangeWorkspace: {
             code_execution?: boolean | null;
             name?: string | null;
-            /** @description A profile of its own; the empty text takes it away. */
+            /** @description A profile of its own; null takes it away. */
             profile_id?: string | null;
-            quotas?: components["schemas"]["QuotasView"] | null;
+            quotas?: components["schemas"]["ChangeQuotas"] | null;
             /**
              * Format: int64
              * @description The version that was read.
@@ -2181,6 +2293,81 @@ export interface components {
             profile: components["schemas"]["ProfileView"];
             test?: components["schemas"]["CheckView"] | null;
         };
+        /** @description How sandboxes of a profile are made, and when they end. */
+        ProfileSettings: {
+            /** @description Which file types may leave a sandbox. */
+            artifact_types: string[];
+            /** @description The class of a sandbox when it does not say. */
+            class: components["schemas"]["ClassName"];
+            /**
+             * Format: int32
+             * @description How long one execution may take when it does not say, in seconds.
+             */
+            execution_seconds: number;
+            /**
+             * Format: int32
+             * @description After how many seconds a sandbox ends, used or not.
+             */
+            hard_seconds: number;
+            /**
+             * Format: int32
+             * @description After how many seconds without use the processes of a sandbox end.
+             */
+            idle_seconds: number;
+            /** @description Whether long jobs may be started. */
+            jobs: boolean;
+            /**
+             * Format: int64
+             * @description How many bytes one collection takes.
+             */
+            max_artifact_bytes: number;
+            /**
+             * Format: int32
+             * @description How many files one collection takes.
+             */
+            max_artifacts: number;
+            /**
+             * Format: int32
+             * @description How long one execution may take at most, in seconds.
+             */
+            max_execution_seconds: number;
+            /**
+             * Format: int64
+             * @description How large one input file may be, in bytes.
+             */
+            max_input_file_bytes: number;
+            /**
+             * Format: int64
+             * @description How large all input files of a sandbox may be together, in bytes.
+             */
+            max_input_total_bytes: number;
+            /**
+             * Format: int32
+             * @description The longest job, in seconds.
+             */
+            max_job_seconds: number;
+            /**
+             * Format: int32
+             * @description How many characters of output are kept of one execution.
+             */
+            max_output_characters: number;
+            start: components["schemas"]["StartName"];
+            /**
+             * Format: int32
+             * @description How long a sandbox may take to start, in seconds.
+             */
+            start_timeout_seconds: number;
+            /**
+             * Format: int32
+             * @description How many sandboxes are kept ready.
+             */
+            warm_pool: number;
+            /**
+             * Format: int32
+             * @description The size of a workspace's folder, in MB of 1 048 576 bytes.
+             */
+            workspace_disk_mb: number;
+        };
         /**
          * @description Where a workspace's profile comes from.
          * @enum {string}
@@ -2196,7 +2383,7 @@ export interface components {
             name: string;
             /** @description `embedded`, … */
             runtime: string;
-            settings: Record<string, unknown>;
+            settings: components["schemas"]["ProfileSettings"];
             /** @description `draft`, `active` or `disabled`. */
             state: string;
             /**
@@ -2372,6 +2559,11 @@ export interface components {
             email: string;
             password: string;
         };
+        /**
+         * @description How kernels come into being.
+         * @enum {string}
+         */
+        StartName: "template" | "fresh";
         /** @description What was asked to stop. */
         StoppedView: {
             /** @description The reply that ends. */
@@ -2563,7 +2755,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2572,7 +2764,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2681,7 +2876,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2690,7 +2885,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2800,7 +2998,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2809,7 +3007,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -2931,7 +3132,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -2940,7 +3141,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3067,7 +3271,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3076,7 +3280,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3185,7 +3392,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3194,7 +3401,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3307,7 +3517,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3316,7 +3526,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3426,7 +3639,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3435,7 +3648,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3551,7 +3767,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3560,7 +3776,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3672,7 +3891,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3681,7 +3900,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3790,7 +4012,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3799,7 +4021,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3911,7 +4136,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3920,7 +4145,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4036,7 +4264,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4045,7 +4273,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4159,7 +4390,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4168,7 +4399,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4280,7 +4514,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4289,7 +4523,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4401,7 +4638,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4410,7 +4647,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4522,7 +4762,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4531,7 +4771,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4643,7 +4886,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4652,7 +4895,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4761,7 +5007,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4770,7 +5016,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4883,7 +5132,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4892,7 +5141,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5001,7 +5253,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5010,7 +5262,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5122,7 +5377,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5131,7 +5386,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5245,7 +5503,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5254,7 +5512,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5367,7 +5628,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5376,7 +5637,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5492,7 +5756,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5501,7 +5765,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5615,7 +5882,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5624,7 +5891,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5737,7 +6007,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5746,7 +6016,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5862,7 +6135,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5871,7 +6144,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5993,7 +6269,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6002,7 +6278,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6114,7 +6393,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6123,7 +6402,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6236,7 +6518,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6245,7 +6527,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6357,7 +6642,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6366,7 +6651,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6478,7 +6766,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6487,7 +6775,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6604,7 +6895,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6613,7 +6904,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6732,7 +7026,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6741,7 +7035,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6853,7 +7150,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6862,7 +7159,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6972,7 +7272,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6981,7 +7281,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7094,7 +7397,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7103,7 +7406,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7215,7 +7521,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7224,7 +7530,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7340,7 +7649,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7349,7 +7658,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7468,7 +7780,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7477,7 +7789,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7587,7 +7902,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7596,7 +7911,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7709,7 +8027,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7718,7 +8036,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7830,7 +8151,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7839,7 +8160,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7952,7 +8276,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7961,7 +8285,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8074,7 +8401,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8083,7 +8410,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8195,7 +8525,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8204,7 +8534,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8319,7 +8652,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8328,7 +8661,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8442,7 +8778,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8451,7 +8787,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8564,7 +8903,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8573,7 +8912,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8688,7 +9030,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8697,7 +9039,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8813,7 +9158,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8822,7 +9167,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8935,7 +9283,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8944,7 +9292,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9056,7 +9407,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9065,7 +9416,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9177,7 +9531,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9186,7 +9540,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9305,7 +9662,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9314,7 +9671,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9428,7 +9788,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9437,7 +9797,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9555,7 +9918,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9564,7 +9927,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9682,7 +10048,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9691,7 +10057,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9806,7 +10175,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9815,7 +10184,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9930,7 +10302,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -9939,7 +10311,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10058,7 +10433,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10067,7 +10442,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10179,7 +10557,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10188,7 +10566,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10297,7 +10678,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10306,7 +10687,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10419,7 +10803,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10428,7 +10812,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10535,7 +10922,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10544,7 +10931,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10653,7 +11043,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10662,7 +11052,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10775,7 +11168,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10784,7 +11177,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10902,7 +11298,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -10911,7 +11307,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11024,7 +11423,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11033,7 +11432,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11145,7 +11547,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11154,7 +11556,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11264,7 +11669,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11273,7 +11678,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11389,7 +11797,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11398,7 +11806,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11514,7 +11925,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11523,7 +11934,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11642,7 +12056,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11651,7 +12065,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11765,7 +12182,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11774,7 +12191,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11886,7 +12306,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11895,7 +12315,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12004,7 +12427,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12013,7 +12436,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12125,7 +12551,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12134,7 +12560,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12250,7 +12679,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12259,7 +12688,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12371,7 +12803,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12380,7 +12812,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12492,7 +12927,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12501,7 +12936,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12613,7 +13051,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12622,7 +13060,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12734,7 +13175,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12743,7 +13184,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12857,7 +13301,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12866,7 +13310,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12978,7 +13425,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -12987,7 +13434,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13103,7 +13553,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13112,7 +13562,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13221,7 +13674,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13230,7 +13683,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13339,7 +13795,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description The server failed. */
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -13348,7 +13804,10 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
-            /** @description What makes sandboxes cannot be reached, or has no room. */
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+             *     room.
+             */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -13,7 +13,7 @@ export const ReadOnly = ({ deployment }: { deployment: Deployment }) => (
     {deployment.is_locked && (
       <Notice tone="warn" title="These pages are read-only">
         The server was started with <code>SANDBOX_GUI_CONFIG=false</code>. Every change is refused
-        with <code>gui_config_locked</code>.
+        with <code>gui_config_locked</code>, but that code execution can be switched off.
       </Notice>
     )}
   </>

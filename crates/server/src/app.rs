@@ -6,6 +6,7 @@ pub mod artifacts;
 pub mod attachments;
 pub mod chats;
 pub mod collect;
+pub mod deployment;
 pub mod executions;
 pub mod files;
 pub mod gate;

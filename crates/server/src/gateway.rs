@@ -7,7 +7,7 @@
 //! Servers that share a data folder share its gateway: one of them starts it and holds a lock for as
 //! long as it lives, the others use it, and one of them takes its place when it ends.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 
 use crate::config::GatewayProgram;
 use crate::failure::chain;
+use crate::lock;
 
 /// How long the next start waits after one that ended at once, at first.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -86,7 +87,7 @@ impl Supervised {
         let mut has_told = false;
         loop {
             ticks.tick().await;
-            match lock(&path) {
+            match lock::take(&path) {
                 Ok(Some(lock)) => return lock,
                 Ok(None) if has_told => {}
                 Ok(None) => {
@@ -130,20 +131,6 @@ impl Supervised {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-    }
-}
-
-/// The lock, unless somebody has it.
-fn lock(path: &Path) -> std::io::Result<Option<File>> {
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 

@@ -6,6 +6,7 @@ mod admin;
 mod answers;
 mod artifacts;
 mod attachments;
+mod audit;
 mod body;
 mod caller;
 mod console;
@@ -21,6 +22,7 @@ mod metrics;
 mod models;
 mod preview_views;
 mod previews;
+mod profile_settings;
 mod profiles;
 mod requests;
 mod sandboxes;
@@ -53,7 +55,7 @@ use crate::app::App;
                        `Authorization: Bearer KEY` with an API key.",
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
-    components(schemas(error::ErrorBody, admin::ExportForm)),
+    components(schemas(error::ErrorBody, audit::ExportForm)),
     modifiers(&Security)
 )]
 struct Document;
@@ -97,8 +99,8 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(admin::change_workspace))
         .routes(routes!(admin::sandboxes))
         .routes(routes!(admin::end_sandbox))
-        .routes(routes!(admin::audit))
-        .routes(routes!(admin::export_audit))
+        .routes(routes!(audit::audit))
+        .routes(routes!(audit::export_audit))
         .routes(routes!(profiles::deployment, profiles::change_deployment))
         .routes(routes!(profiles::list))
         .routes(routes!(profiles::show, profiles::change))
@@ -186,7 +188,7 @@ fn named(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
 pub fn router(app: App) -> Router {
     let (routes, document) = api().split_for_parts();
     routes
-        .route("/api/v1/openapi.json", health::openapi(named(document)))
+        .route("/api/v1/openapi.json", health::openapi(&named(document)))
         .route("/api/v1/docs", get(console::api_reference))
         .fallback(console::any)
         .method_not_allowed_fallback(requests::no_such_method)

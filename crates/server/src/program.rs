@@ -1,5 +1,6 @@
 //! Putting a server together and running it until it is told to stop.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use tokio::task::JoinSet;
 use crate::app::{App, Parts};
 use crate::config::{Config, InvalidSetting};
 use crate::gateway::{Supervised, socket};
+use crate::lock;
 use crate::secrets::{
     CREDENTIAL, SIGNING_KEY, master_key, new_credential, new_signing_key, secret,
 };
@@ -22,7 +24,7 @@ use crate::serving::answer;
 use crate::tls::{TlsError, TlsListener};
 
 /// The name of the setting that holds the installation's id.
-const INSTALLATION: &str = "installation";
+pub(crate) const INSTALLATION: &str = "installation";
 
 /// Why a server does not run.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +39,21 @@ pub enum ProgramError {
     #[error("making {path}")]
     Folder {
         /// Which one.
+        path: String,
+        /// Why not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A file of SQLite is one server's.
+    #[error("another server runs with the database {path}")]
+    Running {
+        /// The file.
+        path: String,
+    },
+    /// Whether another server runs cannot be found out.
+    #[error("locking {path}")]
+    Lock {
+        /// Which file.
         path: String,
         /// Why not.
         #[source]
@@ -77,6 +94,7 @@ pub struct Server {
     listener: Door,
     metrics: Option<TcpListener>,
     supervised: Supervised,
+    database_lock: Option<File>,
 }
 
 /// Where callers come in.
@@ -105,6 +123,23 @@ pub async fn open_store(config: &Config) -> Result<Store, ProgramError> {
     }
     store.check_version().await?;
     Ok(store)
+}
+
+/// Sees to it that no other server runs with the same file of SQLite, for as long as what it gives is
+/// held. A PostgreSQL may have several servers. Workers and commands beside a server take no lock.
+fn hold_database(config: &Config) -> Result<Option<File>, ProgramError> {
+    if !config.database.starts_with("sqlite:") {
+        return Ok(None);
+    }
+    make_folders(config)?;
+    let file = file_of(&config.database);
+    // Beside it: SQLite has locks of its own on the file, and not everywhere are they of another kind.
+    let path = format!("{file}.lock");
+    match lock::take(Path::new(&path)) {
+        Ok(Some(held)) => Ok(Some(held)),
+        Ok(None) => Err(ProgramError::Running { path: file.into() }),
+        Err(source) => Err(ProgramError::Lock { path, source }),
+    }
 }
 
 /// Opens a database that is there and has the tables of this program. Makes nothing.
@@ -278,6 +313,8 @@ impl Server {
     /// See [`ProgramError`].
     pub async fn open(mut config: Config) -> Result<Self, ProgramError> {
         config.check()?;
+        // First: where another server runs, its address is most likely taken, too.
+        let database_lock = hold_database(&config)?;
         let listener = listen(&mut config.listen).await?;
         let listener = match &config.tls {
             None => Door::Plain(listener),
@@ -294,6 +331,7 @@ impl Server {
             listener,
             metrics,
             supervised,
+            database_lock,
         })
     }
 
@@ -344,6 +382,7 @@ impl Server {
         // Its gateway ends with it: sandboxes stay, for the next one.
         background.shutdown().await;
         self.app.store().close().await;
+        drop(self.database_lock);
         served
     }
 }

@@ -9,7 +9,10 @@ use glovebox_store::{Actor, EndedWhy, Entry, MasterKey, SENTINEL, StoreError, Tr
 use crate::app::sandboxes::NEW_KEY;
 use crate::config::Config;
 use crate::program::{ProgramError, open_existing};
-use crate::secrets::{CREDENTIAL, SIGNING_KEY, master_key_path, new_credential, new_signing_key};
+use crate::secrets::{
+    CREDENTIAL, SIGNING_KEY, is_missing, master_key_path, new_credential, new_signing_key,
+    next_key_path, put_in_place, settle,
+};
 
 /// What a reset has done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,15 +36,6 @@ pub enum ResetError {
         /// Where it lies.
         path: String,
     },
-    /// The file of the present key cannot be put aside.
-    #[error("putting the master key aside as {path}")]
-    Aside {
-        /// Under which name.
-        path: String,
-        /// Why not.
-        #[source]
-        source: std::io::Error,
-    },
     /// The server's data cannot be used.
     #[error(transparent)]
     Program(#[from] ProgramError),
@@ -56,6 +50,9 @@ pub enum ResetError {
 ///
 /// A server that runs meanwhile knows what was until it is started anew.
 ///
+/// The new key lies beside the present one until the database has it. Where this is broken off in
+/// between, the next start or reset finds out which of the two it has.
+///
 /// # Errors
 /// When the present key opens everything, or cannot be read, and it is not `certain` that this is
 /// wanted; or when something cannot be written. Then everything is as before.
@@ -66,9 +63,11 @@ pub async fn reset_secrets(
 ) -> Result<Reset, ResetError> {
     let store = open_existing(config).await?;
     let path = master_key_path(&config.data);
+    let mut changes = store.begin().await?;
+    // One reset at a time: the second one begins with the key of the first.
+    settle(&mut changes, &config.data).await?;
     let present = present(&path, certain)?;
     let key = MasterKey::random()?;
-    let mut changes = store.begin().await?;
     let mut lost = changes.change_master_key(present.as_ref(), &key).await?;
     if lost.is_empty() && !certain {
         return Err(ResetError::NotNeeded {
@@ -86,14 +85,12 @@ pub async fn reset_secrets(
     lost.retain(|name| ![SENTINEL, SIGNING_KEY, CREDENTIAL].contains(&name.as_str()));
     let ended = changes.end_live_leases(EndedWhy::Admin, NEW_KEY).await?;
     record(&mut changes, actor, &lost).await?;
-    let key_before = put_in_place(&key, &path)?;
-    if let Err(error) = changes.commit().await {
-        // The database is as before, and its key has to be too. The new one opens nothing.
-        if let Some(before) = &key_before {
-            fs_err::rename(before, &path).map_err(|source| aside(&path, source))?;
-        }
-        return Err(error.into());
-    }
+    let next = next_key_path(&config.data);
+    put_aside(&next)?;
+    key.write(&next)?;
+    // Whether a commit that failed was one is not known here.
+    changes.commit().await?;
+    let key_before = put_in_place(&config.data)?;
     Ok(Reset {
         key: path,
         key_before,
@@ -105,7 +102,7 @@ pub async fn reset_secrets(
 /// The key that is there. One that cannot be read may only be in the wrong hands or a wrong mode:
 /// it counts as lost when that is certain.
 fn present(path: &Path, certain: bool) -> Result<Option<MasterKey>, StoreError> {
-    if fs_err::symlink_metadata(path).is_err() {
+    if is_missing(path) {
         return Ok(None);
     }
     match MasterKey::read(path) {
@@ -133,29 +130,15 @@ async fn record(
     changes.record(actor, entry).await
 }
 
-/// Writes the new key where the server looks for it. The one before stays beside it: backups that
-/// were made with it are opened with it.
-fn put_in_place(key: &MasterKey, path: &Path) -> Result<Option<PathBuf>, ResetError> {
-    let is_there = fs_err::symlink_metadata(path).is_ok();
-    let before = is_there.then(|| {
-        let now = Utc::now().format("%Y%m%dT%H%M%S%3f");
-        path.with_file_name(format!("master.key.before-{now}"))
-    });
-    if let Some(before) = &before {
-        fs_err::rename(path, before).map_err(|source| aside(before, source))?;
+/// Puts a key aside that was to be the next one of another database: of this one it is not.
+fn put_aside(next: &Path) -> Result<(), StoreError> {
+    if is_missing(next) {
+        return Ok(());
     }
-    if let Err(error) = key.write(path) {
-        if let Some(before) = &before {
-            fs_err::rename(before, path).map_err(|source| aside(path, source))?;
-        }
-        return Err(error.into());
-    }
-    Ok(before)
-}
-
-fn aside(path: &Path, source: std::io::Error) -> ResetError {
-    ResetError::Aside {
-        path: path.display().to_string(),
-        source,
-    }
+    let now = Utc::now().format("%Y%m%dT%H%M%S%3f");
+    let aside = next.with_file_name(format!("master.key.unused-{now}"));
+    fs_err::rename(next, &aside).map_err(|error| StoreError::MasterKey {
+        path: next.into(),
+        why: error.to_string(),
+    })
 }

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use chrono::Utc;
+use glovebox_protocol::ids::InstallationId;
 use glovebox_protocol::sign::{Credential, SigningKey};
 use glovebox_store::{MasterKey, SENTINEL, Store, StoreError, Transaction};
 use zeroize::Zeroizing;
 
-use crate::program::ProgramError;
+use crate::program::{INSTALLATION, ProgramError};
 
 /// The name of the secret with which requests to agents are signed.
 pub(crate) const SIGNING_KEY: &str = "signing_key";
@@ -31,19 +33,107 @@ pub fn master_key_path(data: &Path) -> PathBuf {
     data.join("master.key")
 }
 
+/// Where a key lies that is to take the master key's place, until the database has it.
+#[must_use]
+pub fn next_key_path(data: &Path) -> PathBuf {
+    data.join("master.key.next")
+}
+
+pub(crate) fn is_missing(path: &Path) -> bool {
+    fs_err::symlink_metadata(path).is_err()
+}
+
 /// The master key of the data folder; a new one where the database has no secret yet.
 ///
 /// # Errors
 /// When it is not there and there are secrets, or is not the one that sealed them.
-pub async fn master_key(store: &Store, data: &Path) -> Result<MasterKey, ProgramError> {
+pub async fn master_key(store: &Store, data: &Path) -> Result<MasterKey, StoreError> {
     let path = master_key_path(data);
-    let is_missing = fs_err::symlink_metadata(&path).is_err();
-    if is_missing && !store.has_secrets().await? {
-        MasterKey::random()?.write(&path)?;
+    if !is_missing(&next_key_path(data)) {
+        let mut changes = store.begin().await?;
+        settle(&mut changes, data).await?;
+    }
+    if is_missing(&path) && !store.has_secrets().await? {
+        make_first(store, &path).await?;
     }
     let key = MasterKey::read(&path)?;
     store.adopt_master_key(&key).await?;
     Ok(key)
+}
+
+/// Makes the first master key of a database. Of several servers that do it at once, in one folder or
+/// in many, one does: the others have to be given its key.
+async fn make_first(store: &Store, path: &Path) -> Result<(), StoreError> {
+    let key = MasterKey::random()?;
+    let mut changes = store.begin().await?;
+    // Whoever comes second waits here, and makes none.
+    if !changes.adopt_master_key(&key).await? || !is_missing(path) {
+        return Ok(());
+    }
+    // The file first: a key that no database knows is taken by the next start, while a database
+    // whose key nobody has is lost.
+    key.write(path)?;
+    changes.commit().await
+}
+
+/// Ends what a reset has begun that was broken off: a key that is to take the master key's place does
+/// so where the database has it already, and is thrown away where it has the present one. While these
+/// changes are under way, no other reset is.
+///
+/// # Errors
+/// When a key cannot be read or put in place, or the database does not answer.
+pub(crate) async fn settle(changes: &mut Transaction, data: &Path) -> Result<(), StoreError> {
+    // What is there now may be that of a reset that is about to commit: its end is waited for.
+    let _: Option<InstallationId> = changes.setting(INSTALLATION).await?;
+    let (path, next) = (master_key_path(data), next_key_path(data));
+    if is_missing(&next) {
+        return Ok(());
+    }
+    if fits(changes.secret(&MasterKey::read(&next)?, SENTINEL).await)? {
+        put_in_place(data)?;
+    } else if let Ok(present) = MasterKey::read(&path)
+        && fits(changes.secret(&present, SENTINEL).await)?
+    {
+        fs_err::remove_file(&next).map_err(|error| unusable(&next, &error))?;
+    }
+    Ok(())
+}
+
+/// Puts the next key where the server looks for the master key. The one before stays beside it:
+/// backups that were made with it are opened with it. There is a master key at every moment.
+pub(crate) fn put_in_place(data: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let (path, next) = (master_key_path(data), next_key_path(data));
+    let before = (!is_missing(&path)).then(|| {
+        let now = Utc::now().format("%Y%m%dT%H%M%S%3f");
+        path.with_file_name(format!("master.key.before-{now}"))
+    });
+    if let Some(before) = &before {
+        fs_err::hard_link(&path, before).map_err(|error| unusable(before, &error))?;
+    }
+    match fs_err::rename(&next, &path) {
+        Ok(()) => Ok(before),
+        // A server that was started meanwhile has done it.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_missing(&path) => {
+            Ok(before)
+        }
+        Err(error) => Err(unusable(&path, &error)),
+    }
+}
+
+fn unusable(path: &Path, error: &std::io::Error) -> StoreError {
+    StoreError::MasterKey {
+        path: path.into(),
+        why: error.to_string(),
+    }
+}
+
+/// Whether the key that a sentinel was asked for with is the one of the database.
+fn fits(sentinel: Result<Option<Zeroizing<Vec<u8>>>, StoreError>) -> Result<bool, StoreError> {
+    match sentinel {
+        Ok(found) => Ok(found.is_some()),
+        Err(StoreError::Sealed { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Looks whether the master key of the data folder is the one of the database.
@@ -51,21 +141,23 @@ pub async fn master_key(store: &Store, data: &Path) -> Result<MasterKey, Program
 /// # Errors
 /// When the database does not answer.
 pub async fn key_state(store: &Store, data: &Path) -> Result<KeyState, StoreError> {
-    let path = master_key_path(data);
     if !store.has_secrets().await? {
         return Ok(KeyState::Fits);
     }
-    if fs_err::symlink_metadata(&path).is_err() {
-        return Ok(KeyState::Missing);
+    let mut state = KeyState::Missing;
+    // The next one is put in place by the next start, where it is the database's.
+    for path in [master_key_path(data), next_key_path(data)] {
+        if is_missing(&path) {
+            continue;
+        }
+        state = KeyState::Other;
+        if let Ok(key) = MasterKey::read(&path)
+            && fits(store.secret(&key, SENTINEL).await)?
+        {
+            return Ok(KeyState::Fits);
+        }
     }
-    let Ok(key) = MasterKey::read(&path) else {
-        return Ok(KeyState::Other);
-    };
-    match store.secret(&key, SENTINEL).await {
-        Ok(Some(_)) => Ok(KeyState::Fits),
-        Ok(None) | Err(StoreError::Sealed { .. }) => Ok(KeyState::Other),
-        Err(error) => Err(error),
-    }
+    Ok(state)
 }
 
 /// Makes a key that agents obey.

@@ -217,5 +217,14 @@ impl Store {
     }
 }
 
+/// What [`Access::may_see`] says, as a condition on the rows of a table: the places are those of the
+/// user, the key, and whether it manages the workspace.
+pub(crate) fn seen(table: &str, user: &str, key: &str, manages: &str) -> String {
+    format!(
+        "({table}.user_id = {user} OR ({table}.user_id IS NULL \
+         AND ({table}.api_key_id = {key} OR {manages} = 1)))"
+    )
+}
+
 /// How exact the time of a key's last use is, in milliseconds.
 const USE_IS_NOTED_EVERY_MS: i64 = 60_000;

@@ -143,4 +143,28 @@ impl Transaction {
         .map_err(statement("revoking an API key"))?;
         Ok(done.rows_affected() > 0)
     }
+
+    /// Revokes all keys that act as a user in a workspace, and gives their ids and names.
+    ///
+    /// # Errors
+    /// When a statement fails.
+    pub async fn revoke_api_keys_of(
+        &mut self,
+        workspace: WorkspaceId,
+        user: UserId,
+    ) -> Result<Vec<(ApiKeyId, String)>, StoreError> {
+        let rows = sqlx::query(
+            "UPDATE api_keys SET revoked_at = $3 \
+             WHERE workspace_id = $1 AND user_id = $2 AND revoked_at IS NULL RETURNING id, name",
+        )
+        .bind(workspace.to_string())
+        .bind(user.to_string())
+        .bind(now_ms())
+        .fetch_all(&mut *self.inner)
+        .await
+        .map_err(statement("revoking API keys"))?;
+        rows.iter()
+            .map(|row| Ok((row.word("id")?, row.text("name")?)))
+            .collect()
+    }
 }

@@ -7,6 +7,7 @@ use sqlx::any::AnyRow;
 use crate::access::Access;
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement};
 use crate::error::StoreError;
+use crate::lease::visible;
 use crate::thread::readable_threads;
 
 /// One version of a file that left a sandbox.
@@ -100,10 +101,10 @@ const FROM: &str = "artifacts JOIN leases ON leases.id = artifacts.lease_id \
 /// the key, and whether it manages the workspace.
 pub(crate) fn readable(user: &str, key: &str, manages: &str) -> String {
     let threads = readable_threads(user, key, manages);
+    let sandboxes = visible(user, key, manages);
     format!(
-        "((artifacts.thread_id IS NOT NULL AND {threads}) OR (artifacts.thread_id IS NULL \
-         AND (leases.user_id = {user} OR (leases.user_id IS NULL \
-         AND (leases.api_key_id = {key} OR {manages} = 1)))))"
+        "((artifacts.thread_id IS NOT NULL AND {threads}) \
+         OR (artifacts.thread_id IS NULL AND {sandboxes}))"
     )
 }
 

@@ -88,6 +88,18 @@ pub enum StoreError {
         #[source]
         source: object_store::Error,
     },
+    /// A file that a row names is not in the object store.
+    #[error("the object {name} is not there; restore it from a backup")]
+    Lost {
+        /// Which object.
+        name: String,
+    },
+    /// A file in the object store is not what was stored there.
+    #[error("the object {name} is not what was stored there; restore it from a backup")]
+    Altered {
+        /// Which object.
+        name: String,
+    },
     /// A document could not be written or read as JSON.
     #[error("the document in {column}")]
     Document {

@@ -5,7 +5,7 @@ use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::ids::{ApiKeyId, ProfileId, SandboxId, ThreadId, UserId, WorkspaceId};
 use sqlx::any::AnyRow;
 
-use crate::access::Access;
+use crate::access::{Access, seen};
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_json, to_ms};
 use crate::error::StoreError;
 use crate::thread::readable_threads;
@@ -135,6 +135,18 @@ const COLUMNS: &str = "leases.id, leases.workspace_id, leases.profile_id, leases
      leases.created_at, leases.active_at, leases.idle_limit_ms, leases.hard_deadline, \
      leases.ended_at, leases.ended_why, leases.ended_detail";
 
+/// The condition that somebody may see a sandbox, within a workspace that is proven. What runs in a
+/// thread's sandbox is the thread's: who may not read it any more does not see its sandbox either. The
+/// places are those of the user, the key, and whether it manages the workspace.
+pub(crate) fn visible(user: &str, key: &str, manages: &str) -> String {
+    let seen = seen("leases", user, key, manages);
+    let threads = readable_threads(user, key, manages);
+    format!(
+        "leases.purpose = 'code' AND {seen} AND (leases.thread_id IS NULL \
+         OR leases.thread_id IN (SELECT threads.id FROM threads WHERE {threads}))"
+    )
+}
+
 fn read(row: &AnyRow) -> Result<Lease, StoreError> {
     Ok(Lease {
         id: row.word("id")?,
@@ -181,19 +193,20 @@ impl Store {
         access: &Access,
         id: SandboxId,
     ) -> Result<Option<Lease>, StoreError> {
-        let Some(lease) = self.lease(id).await? else {
-            return Ok(None);
-        };
-        let is_own = lease.workspace_id == access.workspace()
-            && lease.purpose == LeasePurpose::Code
-            && access.may_see(lease.user_id, lease.api_key_id);
-        // What runs in a thread's sandbox is the thread's: who may not read it any more, does not see
-        // its sandbox either.
-        let may_read = match lease.thread_id {
-            Some(thread) if is_own => self.thread_of(access, thread).await?.is_some(),
-            _ => is_own,
-        };
-        Ok(may_read.then_some(lease))
+        let visible = visible("$3", "$4", "$5");
+        let row = sqlx::query(sqlx::AssertSqlSafe(format!(
+            "SELECT {COLUMNS} FROM leases WHERE leases.id = $1 AND leases.workspace_id = $2 \
+             AND {visible}"
+        )))
+        .bind(id.to_string())
+        .bind(access.workspace().to_string())
+        .bind(access.user_text())
+        .bind(access.api_key_text())
+        .bind(access.manages())
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(statement("reading a lease"))?;
+        row.as_ref().map(read).transpose()
     }
 
     /// Leases of a workspace that whoever asks may see, the newest first: those older than
@@ -207,12 +220,9 @@ impl Store {
         before: Option<SandboxId>,
         limit: u32,
     ) -> Result<Vec<Lease>, StoreError> {
-        let readable = readable_threads("$3", "$4", "$5");
+        let visible = visible("$3", "$4", "$5");
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "SELECT {COLUMNS} FROM leases WHERE workspace_id = $1 AND id < $2 \
-             AND purpose = 'code' \
-             AND (user_id = $3 OR (user_id IS NULL AND (api_key_id = $4 OR $5 = 1))) \
-             AND (thread_id IS NULL OR thread_id IN (SELECT id FROM threads WHERE {readable})) \
+            "SELECT {COLUMNS} FROM leases WHERE workspace_id = $1 AND id < $2 AND {visible} \
              ORDER BY id DESC LIMIT $6"
         )))
         .bind(access.workspace().to_string())

@@ -167,6 +167,32 @@ impl Objects {
             .boxed())
     }
 
+    /// Reads a file whose length and SHA-256 are known from the beginning, once all of it was looked
+    /// at: what is given out is what was stored, or nothing of it.
+    ///
+    /// # Errors
+    /// When it is not there, is not what was stored, or cannot be read.
+    pub async fn read_stored(
+        &self,
+        file: impl Into<ObjectKey>,
+        bytes: u64,
+        sha256: &str,
+    ) -> Result<BoxStream<'static, Result<Bytes, StoreError>>, StoreError> {
+        let file = file.into();
+        // Read twice: what is wrong at the end cannot be told any more once the beginning is sent.
+        match self.digest(file.clone()).await? {
+            Some((found, hash)) if (found, hash.as_str()) == (bytes, sha256) => {
+                self.read(file).await
+            }
+            Some(_) => Err(StoreError::Altered {
+                name: file.path().to_string(),
+            }),
+            None => Err(StoreError::Lost {
+                name: file.path().to_string(),
+            }),
+        }
+    }
+
     /// How many bytes a file has, and their SHA-256 in hexadecimal; nothing where it is not
     /// there.
     ///

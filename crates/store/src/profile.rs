@@ -35,9 +35,10 @@ words! {
     }
 }
 
-/// How sandboxes of a profile are made, and when they end.
+/// How sandboxes of a profile are made, and when they end. Stored as a document: what a newer
+/// version has written beside it does not keep this one from reading it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct ProfileSettings {
     /// After how many seconds without use the processes of a sandbox end.
     pub idle_seconds: u32,

@@ -17,6 +17,9 @@ const NONCE_BYTES: usize = 24;
 /// The name of the secret that shows whether a master key is the one that sealed the others.
 pub const SENTINEL: &str = "sentinel";
 
+/// What it holds.
+const SENTINEL_TEXT: &[u8] = b"glovebox";
+
 /// The key that seals all secrets of one installation. It is in no database and in no backup.
 #[derive(Clone)]
 pub struct MasterKey(Zeroizing<[u8; KEY_BYTES]>);
@@ -87,7 +90,8 @@ impl MasterKey {
         Self::parse(&text).ok_or_else(|| refused("it is not 64 hexadecimal digits".into()))
     }
 
-    /// Writes the key into a new file that only its owner may read.
+    /// Writes the key into a new file that only its owner may read. Whoever looks meanwhile sees
+    /// nothing or the whole key.
     ///
     /// # Errors
     /// When there is such a file already, or it cannot be written.
@@ -97,12 +101,22 @@ impl MasterKey {
             path: path.into(),
             why: error.to_string(),
         };
-        let mut options = fs_err::OpenOptions::new();
-        options.write(true).create_new(true);
-        fs_err::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(refused)?;
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new()
+            .prefix(".master.key.")
+            .tempfile_in(folder)
+            .map_err(refused)?;
         file.write_all(self.to_text().as_bytes()).map_err(refused)?;
-        file.sync_all().map_err(refused)
+        file.as_file().sync_all().map_err(refused)?;
+        file.persist_noclobber(path)
+            .map_err(|error| refused(error.error))?;
+        // The name has to outlast a crash, too.
+        fs_err::File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(refused)
     }
 
     /// Seals a secret under its name. It opens under no other.
@@ -188,13 +202,7 @@ impl Store {
     /// When it is another one, or the database does not answer.
     pub async fn adopt_master_key(&self, key: &MasterKey) -> Result<(), StoreError> {
         let mut changes = self.begin().await?;
-        let count = sqlx::query("SELECT COUNT(*) AS n FROM secrets")
-            .fetch_one(&mut *changes.inner)
-            .await
-            .map_err(statement("counting secrets"))?
-            .number("n")?;
-        if count == 0 {
-            changes.put_secret(key, SENTINEL, b"glovebox").await?;
+        if changes.adopt_master_key(key).await? {
             return changes.commit().await;
         }
         drop(changes);
@@ -220,6 +228,27 @@ impl Store {
 }
 
 impl Transaction {
+    /// Makes a master key the database's own, where it has no secret yet. Says whether it did. Of
+    /// several that do it at once one does; the others wait for its changes.
+    ///
+    /// # Errors
+    /// When the sentinel cannot be sealed, or a statement fails.
+    pub async fn adopt_master_key(&mut self, key: &MasterKey) -> Result<bool, StoreError> {
+        let sealed = key.seal(SENTINEL, SENTINEL_TEXT)?;
+        // A row of that name holds everybody else up, where there are none to be held.
+        let done = sqlx::query(
+            "INSERT INTO secrets (name, sealed, changed_at) SELECT $1, $2, CAST($3 AS BIGINT) \
+             WHERE NOT EXISTS (SELECT 1 FROM secrets) ON CONFLICT (name) DO NOTHING",
+        )
+        .bind(SENTINEL)
+        .bind(sealed.0)
+        .bind(now_ms())
+        .execute(&mut *self.inner)
+        .await
+        .map_err(statement("keeping the sentinel of the master key"))?;
+        Ok(done.rows_affected() > 0)
+    }
+
     /// The secret of this name, opened, as these changes see it.
     ///
     /// # Errors
@@ -302,7 +331,7 @@ impl Transaction {
                 None => lost.push(name),
             }
         }
-        self.put_secret(key, SENTINEL, b"glovebox").await?;
+        self.put_secret(key, SENTINEL, SENTINEL_TEXT).await?;
         Ok(lost)
     }
 }

@@ -5,7 +5,7 @@ use glovebox_protocol::ids::{ApiKeyId, MessageId, ThreadId, UserId, WorkspaceId}
 use glovebox_protocol::thread::{ThreadEvent, ThreadEventBody};
 use sqlx::any::AnyRow;
 
-use crate::access::{Access, Permission};
+use crate::access::{Access, Permission, seen};
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_json};
 use crate::error::StoreError;
 
@@ -75,10 +75,8 @@ const FROM: &str = "threads LEFT JOIN users ON users.id = threads.user_id \
 /// The condition on rows of `threads` that somebody may read them, within a workspace that is
 /// proven: the places are those of the user, the key, and whether it manages the workspace.
 pub(crate) fn readable_threads(user: &str, key: &str, manages: &str) -> String {
-    format!(
-        "threads.deleted_at IS NULL AND (threads.is_shared = 1 OR threads.user_id = {user} \
-         OR (threads.user_id IS NULL AND (threads.api_key_id = {key} OR {manages} = 1)))"
-    )
+    let seen = seen("threads", user, key, manages);
+    format!("threads.deleted_at IS NULL AND (threads.is_shared = 1 OR {seen})")
 }
 
 fn read(row: &AnyRow) -> Result<Thread, StoreError> {

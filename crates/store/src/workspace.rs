@@ -9,9 +9,10 @@ use sqlx::any::AnyRow;
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_json, unique};
 use crate::error::StoreError;
 
-/// How much of everything a workspace may use.
+/// How much of everything a workspace may use. Stored as a document: what a newer version has
+/// written beside it does not keep this one from reading it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default)]
 pub struct Quotas {
     /// Sandboxes at once; idle ones count.
     pub max_concurrent: u32,

@@ -9,15 +9,7 @@ import { Form } from '../../parts/Form';
 import { NO_JOBS_YET } from '../../parts/jobs';
 import { NumberField } from '../../parts/NumberField';
 import type { Versioned, VersionedDraft } from '../../parts/useVersionedDraft';
-import {
-  ARTIFACT_TYPES,
-  complaint,
-  NUMBERS,
-  numberOf,
-  type Settings,
-  STARTS,
-  textsOf,
-} from './settings';
+import { ARTIFACT_TYPES, complaint, NUMBERS, numberOf, type Settings, STARTS } from './settings';
 
 interface Props {
   detail: ProfileDetail;
@@ -49,7 +41,7 @@ export function SettingsForm({ detail, draft, isLocked }: Props) {
     [profilesQuery.queryKey],
   );
   const { settings } = values;
-  const setting = (key: string, value: unknown) => set({ settings: { ...settings, [key]: value } });
+  const setting = (change: Partial<Settings>) => set({ settings: { ...settings, ...change } });
   return (
     <Form
       action="Save settings"
@@ -71,17 +63,23 @@ export function SettingsForm({ detail, draft, isLocked }: Props) {
           label="Class"
           description="For sandboxes that ask for none"
           data={[...CLASSES]}
-          value={String(settings.class)}
+          value={settings.class}
           disabled={isLocked}
-          onChange={(event) => setting('class', event.currentTarget.value)}
+          onChange={(event) => {
+            const chosen = CLASSES.find((one) => one === event.currentTarget.value);
+            if (chosen) setting({ class: chosen });
+          }}
         />
         <NativeSelect
           label="Start of kernels"
           description={STARTS.find(({ value }) => value === settings.start)?.help}
           data={STARTS.map(({ value, label }) => ({ value, label }))}
-          value={String(settings.start)}
+          value={settings.start}
           disabled={isLocked}
-          onChange={(event) => setting('start', event.currentTarget.value)}
+          onChange={(event) => {
+            const chosen = STARTS.find(({ value }) => value === event.currentTarget.value);
+            if (chosen) setting({ start: chosen.value });
+          }}
         />
         {NUMBERS.map((field) => (
           <NumberField
@@ -94,21 +92,21 @@ export function SettingsForm({ detail, draft, isLocked }: Props) {
             max={field.max}
             isDisabled={isLocked}
             value={numberOf(settings, field)}
-            onChange={(value) => setting(field.key, value * field.factor)}
+            onChange={(value) => setting({ [field.key]: value * field.factor })}
           />
         ))}
       </Fields>
       <Checkbox
         label="Long jobs may be started"
         description={NO_JOBS_YET}
-        checked={settings.jobs === true}
+        checked={settings.jobs}
         disabled={isLocked}
-        onChange={(event) => setting('jobs', event.currentTarget.checked)}
+        onChange={(event) => setting({ jobs: event.currentTarget.checked })}
       />
       <Checkbox.Group
         label="File types that may leave a sandbox"
-        value={textsOf(settings.artifact_types)}
-        onChange={(types) => setting('artifact_types', types)}
+        value={settings.artifact_types}
+        onChange={(types) => setting({ artifact_types: types })}
       >
         <Group mt="xs">
           {ARTIFACT_TYPES.map((type) => (

@@ -1,11 +1,19 @@
 import { Failure } from '../../api/failure';
+import type { ProfileDetail } from '../../api/views';
 import { NO_JOBS_YET } from '../../parts/jobs';
 import { sentence } from '../../format/sentence';
 
 const MIB = 1024 * 1024;
 
+export type Settings = ProfileDetail['profile']['settings'];
+
+/** The names of those settings that are numbers. */
+type NumberKey = {
+  [Key in keyof Settings]: Settings[Key] extends number ? Key : never;
+}[keyof Settings];
+
 export interface NumberSetting {
-  key: string;
+  key: NumberKey;
   label: string;
   unit: string;
   /** How many of the API's units one of ours is. */
@@ -15,7 +23,7 @@ export interface NumberSetting {
   help: string;
 }
 
-const seconds = (key: string, label: string, min: number, max: number, help: string) => ({
+const seconds = (key: NumberKey, label: string, min: number, max: number, help: string) => ({
   key,
   label,
   unit: 's',
@@ -25,18 +33,18 @@ const seconds = (key: string, label: string, min: number, max: number, help: str
   help,
 });
 
-const mebibytes = (key: string, label: string, help: string) => ({
+const mebibytes = (key: NumberKey, label: string, help: string) => ({
   key,
   label,
   unit: 'MiB',
   factor: MIB,
   min: 1,
-  max: 1024 * 1024,
+  max: 16_384,
   help,
 });
 
 const count = (
-  key: string,
+  key: NumberKey,
   label: string,
   unit: string,
   min: number,
@@ -123,9 +131,7 @@ export const ARTIFACT_TYPES: readonly string[] = [
   'svg',
 ];
 
-export type Settings = Record<string, unknown>;
-
-const LABELS = new Map(NUMBERS.map(({ key, label }) => [key, label]));
+const LABELS = new Map<string, string>(NUMBERS.map(({ key, label }) => [key, label]));
 
 /** What the server says against one setting, in the words of the form; nothing against others. */
 export function complaint(error: unknown, key: string): string | null {
@@ -135,8 +141,5 @@ export function complaint(error: unknown, key: string): string | null {
 
 /** A number of the settings in the unit of its field. */
 export function numberOf(settings: Settings, field: NumberSetting): number {
-  return Math.round(Number(settings[field.key] ?? 0) / field.factor);
+  return Math.round(settings[field.key] / field.factor);
 }
-
-export const textsOf = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];

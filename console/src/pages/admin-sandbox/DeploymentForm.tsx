@@ -27,7 +27,9 @@ export function DeploymentForm({ deployment, profiles }: Props) {
   const present = deployment.default_profile_id ?? '';
   const isOn = deployment.code_execution;
   const reason = whyNot(deployment, active.length > 0);
-  const isLocked = deployment.is_locked || change.isPending;
+  // Off can be said whatever is locked.
+  const isSwitchLocked = change.isPending || (deployment.is_locked && !isOn);
+  const isChoiceLocked = change.isPending || deployment.is_locked;
   return (
     <>
       {isOn && !deployment.is_forced_off && deployment.denial && (
@@ -43,7 +45,7 @@ export function DeploymentForm({ deployment, profiles }: Props) {
               : (reason ?? 'No code runs. Switch it on when you are ready.')
           }
           checked={isOn}
-          disabled={isLocked || (!isOn && reason !== null)}
+          disabled={isSwitchLocked || (!isOn && reason !== null)}
           onChange={(event) => change.mutate({ code_execution: event.currentTarget.checked })}
         />
         <DefaultProfile
@@ -51,7 +53,7 @@ export function DeploymentForm({ deployment, profiles }: Props) {
           key={present}
           present={present}
           profiles={profiles}
-          isLocked={isLocked || active.length === 0}
+          isLocked={isChoiceLocked || active.length === 0}
           onChoose={(id) => change.mutate({ default_profile_id: id })}
         />
       </Fields>

@@ -51,7 +51,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, env = "GLOVEBOX_INSECURE_HTTP")]
     pub(crate) insecure_http: bool,
 
-    /// `false` makes runtime profiles read-only
+    /// `false` makes runtime profiles read-only; code execution can still be switched off
     #[arg(long, value_name = "BOOL", env = "SANDBOX_GUI_CONFIG", default_value_t = true,
         action = clap::ArgAction::Set)]
     pub(crate) sandbox_gui_config: bool,

@@ -221,6 +221,13 @@ pub(crate) fn failed(doing: &str, error: ProgramError) -> Failure {
         ProgramError::Folder { .. } => {
             Some("name a folder that you may write with --server-data or --data")
         }
+        ProgramError::Running { .. } => Some(
+            "end that one first, or name another folder with --server-data; for several servers \
+             at once name a PostgreSQL with --database",
+        ),
+        ProgramError::Lock { .. } => {
+            Some("see to it that this user may write there, on a file system that knows locks")
+        }
         ProgramError::NoDatabase { .. } => {
             Some("name a server's data with --data, --server-data or --database")
         }

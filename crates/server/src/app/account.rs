@@ -61,7 +61,7 @@ pub enum KeyError {
     #[error("a key's name has 1 to 100 characters")]
     Name,
     /// It may do nothing.
-    #[error("a key needs a scope at least")]
+    #[error("a key needs at least one scope")]
     NoScope,
     /// Only whoever may run code makes keys.
     #[error("a viewer makes no keys")]
@@ -307,6 +307,13 @@ impl App {
             scopes: new.scopes,
         };
         let mut changes = self.store().begin().await?;
+        if let Some(user) = user {
+            // Whoever is taken out of the workspace meanwhile leaves no key behind.
+            changes.hold_workspace(new.workspace).await?;
+            let role = changes.role_of(new.workspace, user).await?;
+            role.filter(|role| role.may(Permission::RunCode))
+                .ok_or(KeyError::Forbidden)?;
+        }
         let id = changes.create_api_key(&row).await?;
         let entry = key_entry(
             "api_key.create",
@@ -363,7 +370,7 @@ fn session_entry<'a>(action: &'a str, id: Option<SessionId>, email: &'a str) -> 
     }
 }
 
-fn key_entry<'a>(
+pub(crate) fn key_entry<'a>(
     action: &'a str,
     id: ApiKeyId,
     name: &'a str,

@@ -1,14 +1,39 @@
-//! Artifacts of threads: an older version made the newest one again.
+//! Artifacts of threads: who may write to them, and an older version made the newest one again.
+
+use std::collections::BTreeSet;
 
 use glovebox_protocol::file::{FileName, escape_for_display};
-use glovebox_protocol::ids::ArtifactId;
+use glovebox_protocol::ids::{ArtifactId, ThreadId};
 use glovebox_protocol::thread::ThreadEventBody;
-use glovebox_store::{Access, Artifact};
+use glovebox_store::{Access, Artifact, StoreError};
 
 use super::App;
 use super::threads::ChatError;
 
 impl App {
+    /// The threads of some artifacts that the caller may write into.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn writable_threads(
+        &self,
+        access: &Access,
+        artifacts: &[Artifact],
+    ) -> Result<BTreeSet<ThreadId>, StoreError> {
+        let threads: BTreeSet<_> = artifacts
+            .iter()
+            .filter_map(|artifact| artifact.thread_id)
+            .collect();
+        let mut writable = BTreeSet::new();
+        for id in threads {
+            let thread = self.store().thread_of(access, id).await?;
+            if thread.is_some_and(|thread| thread.may_write(access)) {
+                writable.insert(id);
+            }
+        }
+        Ok(writable)
+    }
+
     /// Makes an older version of a thread's artifact the newest one again. Its bytes are charged to
     /// the day like those of any version; they are back in the sandbox with the next run.
     ///

@@ -1,57 +1,105 @@
 //! What the settings of a profile may be, and what changed of them.
 
+use std::ops::RangeInclusive;
+
 use glovebox_store::{ProfileSettings, StoreError};
 
 use super::profiles::ProfileError;
 
-/// Refuses values with which nothing could work.
-pub(super) fn check(settings: &ProfileSettings) -> Result<(), ProfileError> {
-    let known = glovebox_protocol::artifact::Sweep::DEFAULT_TYPES;
-    let types_are_known = settings
-        .artifact_types
-        .iter()
-        .all(|one| known.contains(&one.as_str()));
-    let rules: [(&'static str, bool, &str); 9] = [
+/// The largest size that can be set: that of the largest workspace folder.
+const MAX_BYTES: u64 = 16_384 << 20;
+
+/// The numbers among the settings, with what each may be. Beyond that one is a slip.
+fn numbers(settings: &ProfileSettings) -> [(&'static str, u64, RangeInclusive<u64>); 13] {
+    [
+        ("idle_seconds", settings.idle_seconds.into(), 10..=86_400),
+        ("hard_seconds", settings.hard_seconds.into(), 60..=604_800),
         (
-            "idle_seconds",
-            (10..=86_400).contains(&settings.idle_seconds),
-            "is from 10 to 86400",
-        ),
-        (
-            "hard_seconds",
-            (60..=604_800).contains(&settings.hard_seconds)
-                && settings.hard_seconds >= settings.idle_seconds,
-            "is from 60 to 604800, and no less than idle_seconds",
+            "max_job_seconds",
+            settings.max_job_seconds.into(),
+            1..=604_800,
         ),
         (
             "start_timeout_seconds",
-            (1..=600).contains(&settings.start_timeout_seconds),
-            "is from 1 to 600",
+            settings.start_timeout_seconds.into(),
+            1..=600,
         ),
         (
             "max_execution_seconds",
-            (1..=600).contains(&settings.max_execution_seconds),
-            "is from 1 to 600",
+            settings.max_execution_seconds.into(),
+            1..=600,
         ),
         (
             "execution_seconds",
-            (1..=settings.max_execution_seconds).contains(&settings.execution_seconds),
-            "is from 1 to max_execution_seconds",
+            settings.execution_seconds.into(),
+            1..=600,
         ),
         (
             "workspace_disk_mb",
-            (64..=16_384).contains(&settings.workspace_disk_mb),
-            "is from 64 to 16384",
+            settings.workspace_disk_mb.into(),
+            64..=16_384,
+        ),
+        ("warm_pool", settings.warm_pool.into(), 0..=100),
+        ("max_artifacts", settings.max_artifacts.into(), 1..=1_000),
+        (
+            "max_artifact_bytes",
+            settings.max_artifact_bytes,
+            0..=MAX_BYTES,
         ),
         (
-            "max_artifacts",
-            (1..=1_000).contains(&settings.max_artifacts),
-            "is from 1 to 1000",
+            "max_output_characters",
+            settings.max_output_characters.into(),
+            0..=10_000_000,
+        ),
+        (
+            "max_input_file_bytes",
+            settings.max_input_file_bytes,
+            0..=MAX_BYTES,
+        ),
+        (
+            "max_input_total_bytes",
+            settings.max_input_total_bytes,
+            0..=MAX_BYTES,
+        ),
+    ]
+}
+
+/// Refuses values with which nothing could work.
+pub(super) fn check(settings: &ProfileSettings) -> Result<(), ProfileError> {
+    for (setting, value, range) in numbers(settings) {
+        if !range.contains(&value) {
+            let why = match range.into_inner() {
+                (0, most) => format!("is at most {most}"),
+                (least, most) => format!("is from {least} to {most}"),
+            };
+            return Err(ProfileError::Setting { setting, why });
+        }
+    }
+    let known = glovebox_protocol::artifact::Sweep::DEFAULT_TYPES;
+    let mut types = settings.artifact_types.clone();
+    types.sort_unstable();
+    types.dedup();
+    let types_are_known = types.iter().all(|one| known.contains(&one.as_str()));
+    let rules = [
+        (
+            "hard_seconds",
+            settings.hard_seconds >= settings.idle_seconds,
+            "is no less than idle_seconds",
+        ),
+        (
+            "execution_seconds",
+            settings.execution_seconds <= settings.max_execution_seconds,
+            "is from 1 to max_execution_seconds",
         ),
         (
             "artifact_types",
             types_are_known,
             "are among pptx, xlsx, docx, pdf, csv, tsv, json, txt, md, html, png, jpg, jpeg, gif, webp, svg",
+        ),
+        (
+            "artifact_types",
+            types.len() == settings.artifact_types.len(),
+            "hold each type once",
         ),
         (
             "max_input_file_bytes",

@@ -60,6 +60,12 @@ pub enum ProfileError {
     /// Something is missing before it can be activated.
     #[error("the profile cannot be activated: {}", .0.join(", "))]
     Blocked(Vec<&'static str>),
+    /// One that is not active is no default.
+    #[error("the profile `{0}` is not active, and so cannot be the default")]
+    NotActive(String),
+    /// Without a default profile nothing could run.
+    #[error("code execution cannot be switched on: there is no default profile")]
+    NoDefault,
     /// It is the default, and so cannot be disabled.
     #[error("the default profile cannot be disabled")]
     IsDefault,
@@ -104,6 +110,18 @@ impl App {
             Err(StoreError::Taken { .. }) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// All profiles with what is known of them, by age.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn profile_details(&self) -> Result<Vec<ProfileDetail>, ProfileError> {
+        let mut details = Vec::new();
+        for profile in self.store().profiles().await? {
+            details.push(self.profile_detail(profile.id).await?);
+        }
+        Ok(details)
     }
 
     /// A profile with what is known of it.
@@ -284,7 +302,8 @@ impl App {
         self.profile_detail(id).await
     }
 
-    /// Changes name and settings of a profile that was read at `version`.
+    /// Changes name and settings of a profile that was read at `version`. `change` has its say of the
+    /// present settings.
     ///
     /// # Errors
     /// When a value is out of its bounds, or somebody else changed it since.
@@ -294,7 +313,7 @@ impl App {
         id: ProfileId,
         version: i64,
         name: Option<String>,
-        settings: Option<ProfileSettings>,
+        change: impl FnOnce(&mut ProfileSettings),
     ) -> Result<ProfileDetail, ProfileError> {
         self.unlocked()?;
         let profile = self.store().profile(id).await?;
@@ -311,9 +330,12 @@ impl App {
             profile.name = name;
             fields.push("name".to_owned());
         }
-        if let Some(settings) = settings {
+        let mut settings = profile.settings.clone();
+        change(&mut settings);
+        let changed = changed(&profile.settings, &settings)?;
+        if !changed.is_empty() {
             check(&settings)?;
-            fields.extend(changed(&profile.settings, &settings)?);
+            fields.extend(changed);
             profile.settings = settings;
         }
         if fields.is_empty() {
@@ -341,56 +363,8 @@ impl App {
         self.profile_detail(profile.id).await
     }
 
-    /// Changes what is set for the whole installation.
-    ///
-    /// # Errors
-    /// When the default profile is none that there is, or a switch cannot be turned on.
-    pub async fn change_deployment(
-        &self,
-        actor: &Actor,
-        code_execution: Option<bool>,
-        default_profile: Option<ProfileId>,
-    ) -> Result<Deployment, ProfileError> {
-        self.unlocked()?;
-        let mut changes = self.store().begin().await?;
-        let wanted = match default_profile {
-            Some(id) => changes.hold_profile(id).await?,
-            None => None,
-        };
-        let mut deployment: Deployment = changes.setting(DEPLOYMENT).await?.unwrap_or_default();
-        let mut fields = Vec::new();
-        if let Some(id) = default_profile.filter(|id| deployment.default_profile != Some(*id)) {
-            let profile = wanted.ok_or(ProfileError::NotFound)?;
-            if profile.state != ProfileState::Active {
-                return Err(ProfileError::Blocked(vec!["not_active"]));
-            }
-            deployment.default_profile = Some(id);
-            fields.push("default_profile");
-        }
-        if let Some(on) = code_execution.filter(|on| deployment.code_execution != *on) {
-            if on && deployment.default_profile.is_none() {
-                return Err(ProfileError::Blocked(vec!["no_default_profile"]));
-            }
-            deployment.code_execution = on;
-            fields.push("code_execution");
-        }
-        if !fields.is_empty() {
-            changes.set(DEPLOYMENT, &deployment).await?;
-            let entry = Entry {
-                action: "deployment.update",
-                object_kind: "deployment",
-                object_id: None,
-                object: "deployment",
-                workspace: None,
-                fields: &fields,
-            };
-            changes.record(actor, entry).await?;
-            changes.commit().await?;
-        }
-        Ok(deployment)
-    }
-
-    fn unlocked(&self) -> Result<(), ProfileError> {
+    /// Whether the server's environment lets the console change profiles.
+    pub(super) fn unlocked(&self) -> Result<(), ProfileError> {
         if self.config().sandbox_gui_config {
             Ok(())
         } else {

@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use glovebox_protocol::ids::UserId;
-use glovebox_store::{Actor, Entry, NewUser, Role, StoreError, Token, Transaction};
+use glovebox_store::{Actor, NewUser, StoreError, Token, Transaction};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::App;
-use super::users::{UserError, checked_email, checked_name};
+use super::users::{self, UserError, checked_email, checked_name};
+use super::workspaces;
 
 /// The name of the setting that the link's hash is stored under.
 const SETUP: &str = "setup_link";
@@ -96,22 +97,10 @@ impl App {
             return Err(UserError::Link);
         }
         changes.set(SETUP, &None::<Link>).await?;
-        let user = make_first(&mut changes, &new).await?;
+        let user = changes.create_user(&new).await?;
         actor.id = Some(user.to_string());
         actor.name.clone_from(&new.email);
-        changes
-            .record(
-                &actor,
-                Entry {
-                    action: "user.create",
-                    object_kind: "user",
-                    object_id: Some(user.to_string()),
-                    object: &new.email,
-                    workspace: None,
-                    fields: &["email", "name", "password", "is_system_admin"],
-                },
-            )
-            .await?;
+        record_first(&mut changes, &actor, user, &new).await?;
         changes.commit().await?;
         Ok(user)
     }
@@ -123,15 +112,18 @@ fn is_good(link: Option<&Link>, token: &str) -> bool {
     link.is_some_and(|link| link.hash == given.as_str() && link.expires_at > Utc::now())
 }
 
-/// A user that is a system admin and, where there is no workspace yet, the owner of the first.
-pub(crate) async fn make_first(
+/// Writes down that a system admin was made and, where there is no workspace yet, makes it the owner
+/// of the first.
+pub(crate) async fn record_first(
     changes: &mut Transaction,
+    actor: &Actor,
+    user: UserId,
     new: &NewUser,
-) -> Result<UserId, StoreError> {
-    let user = changes.create_user(new).await?;
+) -> Result<(), StoreError> {
+    let made = users::entry("user.create", user, &new.email, &users::CREATED);
+    changes.record(actor, made).await?;
     if changes.count_workspaces().await? == 0 {
-        let workspace = changes.create_workspace(MAIN).await?;
-        changes.add_member(workspace, user, Role::Owner).await?;
+        workspaces::make(changes, actor, MAIN, user).await?;
     }
-    Ok(user)
+    Ok(())
 }

@@ -6,7 +6,11 @@ use zeroize::Zeroizing;
 
 use super::App;
 use super::account::MAX_EMAIL_BYTES;
+use super::workspaces::member_entry;
 use crate::auth::PasswordError;
+
+/// What the audit log says of a user who was made.
+pub(crate) const CREATED: [&str; 4] = ["email", "name", "password", "is_system_admin"];
 
 /// Why a user was not made or changed.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +18,9 @@ pub enum UserError {
     /// There is none.
     #[error("there is no such user")]
     NotFound,
+    /// The workspace that it is to belong to is not there.
+    #[error("there is no such workspace")]
+    NoWorkspace,
     /// The address is none.
     #[error("that is no e-mail address")]
     Email,
@@ -80,13 +87,16 @@ impl App {
         };
         let mut changes = self.store().begin().await?;
         let id = changes.create_user(&new).await?;
-        if let Some((workspace, role)) = person.membership {
-            changes.add_member(workspace, id, role).await?;
-        }
-        let fields = ["email", "name", "password", "is_system_admin"];
         changes
-            .record(actor, entry("user.create", id, &new.email, &fields))
+            .record(actor, entry("user.create", id, &new.email, &CREATED))
             .await?;
+        if let Some((workspace, role)) = person.membership {
+            let found = changes.hold_workspace(workspace).await?;
+            found.ok_or(UserError::NoWorkspace)?;
+            changes.add_member(workspace, id, role).await?;
+            let entry = member_entry("member.add", workspace, id, &new.email, &["role"]);
+            changes.record(actor, entry).await?;
+        }
         changes.commit().await?;
         self.store().user(id).await?.ok_or(UserError::NotFound)
     }
@@ -109,11 +119,8 @@ impl App {
             is_system_admin: true,
         };
         let mut changes = self.store().begin().await?;
-        let id = super::setup::make_first(&mut changes, &new).await?;
-        let fields = ["email", "name", "password", "is_system_admin"];
-        changes
-            .record(actor, entry("user.create", id, &new.email, &fields))
-            .await?;
+        let id = changes.create_user(&new).await?;
+        super::setup::record_first(&mut changes, actor, id, &new).await?;
         changes.commit().await?;
         self.store().user(id).await?.ok_or(UserError::NotFound)
     }
@@ -196,7 +203,12 @@ impl App {
     }
 }
 
-fn entry<'a>(action: &'a str, id: UserId, email: &'a str, fields: &'a [&'a str]) -> Entry<'a> {
+pub(crate) fn entry<'a>(
+    action: &'a str,
+    id: UserId,
+    email: &'a str,
+    fields: &'a [&'a str],
+) -> Entry<'a> {
     Entry {
         action,
         object_kind: "user",

@@ -4,10 +4,11 @@
 use glovebox_protocol::ids::{ProfileId, UserId, WorkspaceId};
 use glovebox_store::{
     Access, Actor, DenialRow, Entry, Member, Meters, Permission, Profile, Quotas, Role, StoreError,
-    Workspace,
+    Transaction, Workspace,
 };
 
 use super::App;
+use super::account::key_entry;
 use super::gate::{self, DEPLOYMENT, Denial, Deployment, ProfileSource};
 use super::users::checked_name;
 
@@ -43,6 +44,9 @@ pub enum WorkspaceError {
     /// Nobody signs in with that address.
     #[error("nobody signs in with that address")]
     NoUser,
+    /// It is one.
+    #[error("{0} is a member of this workspace already")]
+    IsMember(String),
     /// A workspace has an owner.
     #[error("a workspace needs an owner")]
     LastOwner,
@@ -73,8 +77,6 @@ pub struct WorkspaceChanges {
     pub name: Option<String>,
     /// Whether code may run in it.
     pub code_execution: Option<bool>,
-    /// Its quotas.
-    pub quotas: Option<Quotas>,
     /// A profile of its own; `Some(None)` takes it away.
     pub profile: Option<Option<ProfileId>>,
 }
@@ -94,14 +96,7 @@ impl App {
         let user = self.store().user(owner).await?;
         user.ok_or(WorkspaceError::NoUser)?;
         let mut changes = self.store().begin().await?;
-        let id = changes.create_workspace(&name).await?;
-        changes.add_member(id, owner, Role::Owner).await?;
-        changes
-            .record(
-                actor,
-                entry("workspace.create", id, &name, &["name", "owner"]),
-            )
-            .await?;
+        let id = make(&mut changes, actor, &name, owner).await?;
         changes.commit().await?;
         self.store()
             .workspace(id)
@@ -109,7 +104,7 @@ impl App {
             .ok_or(WorkspaceError::NotFound)
     }
 
-    /// Changes a workspace that was read at `version`.
+    /// Changes a workspace that was read at `version`. `change` has its say of the present quotas.
     ///
     /// # Errors
     /// When a value is out of its bounds, or somebody else changed it since.
@@ -119,6 +114,7 @@ impl App {
         id: WorkspaceId,
         version: i64,
         wanted: WorkspaceChanges,
+        change: impl FnOnce(&mut Quotas),
     ) -> Result<Workspace, WorkspaceError> {
         let workspace = self.store().workspace(id).await?;
         let mut workspace = workspace.ok_or(WorkspaceError::NotFound)?;
@@ -138,7 +134,9 @@ impl App {
             workspace.code_execution = on;
             fields.push("code_execution");
         }
-        if let Some(quotas) = wanted.quotas {
+        let mut quotas = workspace.quotas.clone();
+        change(&mut quotas);
+        if quotas != workspace.quotas {
             check(&quotas)?;
             fields.extend(changed(&workspace.quotas, &quotas));
             workspace.quotas = quotas;
@@ -214,13 +212,15 @@ impl App {
         let user = self.store().user_by_email(&email).await?;
         let user = user.ok_or(WorkspaceError::NoUser)?;
         let mut changes = self.store().begin().await?;
-        changes
-            .add_member(access.workspace(), user.id, role)
-            .await?;
+        let added = changes.add_member(access.workspace(), user.id, role).await;
+        if matches!(added, Err(StoreError::Taken { .. })) {
+            return Err(WorkspaceError::IsMember(email));
+        }
+        added?;
         changes
             .record(
                 actor,
-                member_entry("member.add", access, user.id, &email, &["role"]),
+                member_entry("member.add", access.workspace(), user.id, &email, &["role"]),
             )
             .await?;
         changes.commit().await?;
@@ -262,16 +262,37 @@ impl App {
                 "member.remove"
             }
         };
+        if role.is_none() {
+            // Or they would be good again with the next membership.
+            for (id, name) in changes.revoke_api_keys_of(workspace, user).await? {
+                let entry = key_entry("api_key.revoke", id, &name, workspace, &[]);
+                changes.record(actor, entry).await?;
+            }
+        }
         if changes.count_owners(workspace).await? == 0 {
             return Err(WorkspaceError::LastOwner);
         }
         let fields: &[&str] = if role.is_some() { &["role"] } else { &[] };
         changes
-            .record(actor, member_entry(action, access, user, &email, fields))
+            .record(actor, member_entry(action, workspace, user, &email, fields))
             .await?;
         changes.commit().await?;
         Ok(())
     }
+}
+
+/// Makes a workspace with an owner, and writes it down.
+pub(crate) async fn make(
+    changes: &mut Transaction,
+    actor: &Actor,
+    name: &str,
+    owner: UserId,
+) -> Result<WorkspaceId, StoreError> {
+    let id = changes.create_workspace(name).await?;
+    changes.add_member(id, owner, Role::Owner).await?;
+    let made = entry("workspace.create", id, name, &["name", "owner"]);
+    changes.record(actor, made).await?;
+    Ok(id)
 }
 
 /// Admins look after members, and nobody gives or takes more than they have themselves.
@@ -353,9 +374,9 @@ fn entry<'a>(action: &'a str, id: WorkspaceId, name: &'a str, fields: &'a [&'a s
     }
 }
 
-fn member_entry<'a>(
+pub(crate) fn member_entry<'a>(
     action: &'a str,
-    access: &Access,
+    workspace: WorkspaceId,
     user: UserId,
     email: &'a str,
     fields: &'a [&'a str],
@@ -365,7 +386,7 @@ fn member_entry<'a>(
         object_kind: "member",
         object_id: Some(user.to_string()),
         object: email,
-        workspace: Some(access.workspace()),
+        workspace: Some(workspace),
         fields,
     }
 }

@@ -37,10 +37,11 @@ pub(crate) enum Errors {
     /// A quota is reached, or it was tried too often.
     #[response(status = 429)]
     TooMany(ErrorBody),
-    /// The server failed.
+    /// The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`).
     #[response(status = 500)]
     Internal(ErrorBody),
-    /// What makes sandboxes cannot be reached, or has no room.
+    /// What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
+    /// room.
     #[response(status = 503)]
     Unavailable(ErrorBody),
 }
@@ -129,4 +130,23 @@ fn parse_cursor<T: std::str::FromStr>(text: &str) -> Result<T, super::ApiError> 
             "send the next_cursor of the page before, or none for the first page",
         )
     })
+}
+
+/// The longest text that a list is searched for, in characters.
+const MAX_SEARCHED: usize = 200;
+
+/// A text that a list is searched for, under the name of its parameter. What no name and no title
+/// holds is refused here: a database would call it an error of its own.
+pub(crate) fn searched(
+    parameter: &'static str,
+    text: Option<String>,
+) -> Result<Option<String>, super::ApiError> {
+    let is_fine = |text: &String| text.chars().count() <= MAX_SEARCHED && !text.contains('\0');
+    if text.as_ref().is_none_or(is_fine) {
+        return Ok(text);
+    }
+    Err(super::ApiError::invalid(
+        format!("{parameter} has at most {MAX_SEARCHED} characters, and no U+0000"),
+        "send less of what is looked for",
+    ))
 }

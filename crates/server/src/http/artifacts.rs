@@ -1,13 +1,11 @@
 //! Files that left sandboxes.
 
-use std::collections::BTreeSet;
-
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use glovebox_protocol::file::{FileName, escape_for_display};
-use glovebox_protocol::ids::{ArtifactId, ThreadId};
+use glovebox_protocol::ids::ArtifactId;
 use glovebox_store::{Access, Artifact, ArtifactFilter, KeyScope};
 use http::StatusCode;
 use serde::Deserialize;
@@ -99,34 +97,15 @@ pub(crate) async fn list(
         .artifacts_of(&access, filter, page.after()?, page.fetch())
         .await?;
     let id = |artifact: &Artifact| artifact.id.to_string();
-    let writable = writable(&app, &access, &artifacts).await?;
+    let writable = app.writable_threads(&access, &artifacts).await?;
     Ok(Json(page.page(artifacts, id, |artifact| {
         ArtifactView::of(artifact, &writable)
     })))
 }
 
-/// The threads of some artifacts that the caller may write into.
-async fn writable(
-    app: &App,
-    access: &Access,
-    artifacts: &[Artifact],
-) -> Result<BTreeSet<ThreadId>, ApiError> {
-    let threads: BTreeSet<_> = artifacts
-        .iter()
-        .filter_map(|artifact| artifact.thread_id)
-        .collect();
-    let mut writable = BTreeSet::new();
-    for id in threads {
-        let thread = app.store().thread_of(access, id).await?;
-        if thread.is_some_and(|thread| thread.may_write(access)) {
-            writable.insert(id);
-        }
-    }
-    Ok(writable)
-}
-
 async fn view(app: &App, access: &Access, artifact: Artifact) -> Result<ArtifactView, ApiError> {
-    let writable = writable(app, access, std::slice::from_ref(&artifact)).await?;
+    let artifacts = std::slice::from_ref(&artifact);
+    let writable = app.writable_threads(access, artifacts).await?;
     Ok(ArtifactView::of(artifact, &writable))
 }
 
@@ -167,7 +146,10 @@ pub(crate) async fn content(
     Path(artifact): Path<String>,
 ) -> Result<Response, ApiError> {
     let (_, artifact) = find(&app, &caller, &artifact).await?;
-    let stream = app.objects().read(artifact.bytes_id()).await?;
+    let stream = app
+        .objects()
+        .read_stored(artifact.bytes_id(), artifact.bytes, &artifact.sha256)
+        .await?;
     let headers = download(&artifact.name, artifact.bytes);
     Ok((headers, Body::from_stream(stream)).into_response())
 }
@@ -188,7 +170,7 @@ pub(crate) async fn versions(
         .store()
         .versions_of(&artifact, page.after()?, page.fetch())
         .await?;
-    let writable = writable(&app, &access, &versions).await?;
+    let writable = app.writable_threads(&access, &versions).await?;
     let id = |artifact: &Artifact| artifact.id.to_string();
     Ok(Json(page.page(versions, id, |artifact| {
         ArtifactView::of(artifact, &writable)

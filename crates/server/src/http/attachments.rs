@@ -136,7 +136,10 @@ pub(crate) async fn content(
     Path(attachment): Path<String>,
 ) -> Result<Response, ApiError> {
     let (_, found) = find(&app, &caller, &attachment, KeyScope::ThreadsRead).await?;
-    let stream = app.objects().read(found.id).await?;
+    let stream = app
+        .objects()
+        .read_stored(found.id, found.bytes, &found.sha256)
+        .await?;
     let headers = download(&encoded_name(&found.name), found.bytes);
     Ok((headers, Body::from_stream(stream)).into_response())
 }

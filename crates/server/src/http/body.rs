@@ -1,4 +1,5 @@
-//! Bodies: what JSON has to be beyond being JSON, and what files are in the document.
+//! Bodies: what JSON has to be beyond being JSON, what is to be changed by one, and what files are
+//! in the document.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 /// What is read from a JSON object and from nothing else. By itself serde takes an array for a
 /// struct too, its fields in the order of the code, and that order is no part of the API.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct JsonObject<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
@@ -23,6 +24,20 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
 #[schema(value_type = String, format = Binary)]
 #[expect(dead_code, reason = "only described, in the document")]
 pub(crate) struct FileBytes(Vec<u8>);
+
+/// Reads a field that is there, null included, so that null is told from a field that was left out.
+pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+/// Writes a value where one was given.
+pub(crate) fn put<T>(place: &mut T, given: Option<T>) {
+    if let Some(given) = given {
+        *place = given;
+    }
+}
 
 struct OfFields<T>(PhantomData<T>);
 

@@ -142,6 +142,26 @@ impl ApiError {
         )
     }
 
+    /// A file of the object store cannot be given out, as the log says in full.
+    fn damaged(code: &'static str, message: &str) -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            code,
+            message,
+            "a system admin restores it from a backup; the server's log names it by the request id",
+        )
+    }
+
+    /// The database does not answer.
+    pub fn database_unavailable() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "database_unavailable",
+            "the database does not answer",
+            "whoever runs the server looks at the database, and finds the reason in the server's log",
+        )
+    }
+
     /// With more for programs.
     #[must_use]
     pub fn with(mut self, details: Value) -> Self {
@@ -170,6 +190,17 @@ impl From<StoreError> for ApiError {
                 format!("{what} was changed by somebody else in the meantime"),
                 "load it again and repeat the change",
             ),
+            StoreError::Lost { .. } => {
+                tracing::error!(error = chain(&error), "a stored file is lost");
+                Self::damaged("file_lost", "the bytes of this file are not there any more")
+            }
+            StoreError::Altered { .. } => {
+                tracing::error!(error = chain(&error), "a stored file was altered");
+                Self::damaged(
+                    "file_altered",
+                    "the stored bytes of this file are not those that were saved",
+                )
+            }
             _ => {
                 tracing::error!(error = chain(&error), "the store failed");
                 Self::internal()

@@ -1,13 +1,16 @@
 //! Files of a sandbox.
 
+use std::convert::Infallible;
+
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Query, State};
+use axum::extract::{FromRequestParts, Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use glovebox_protocol::file::{FileKind, FileName};
 use glovebox_store::{Access, KeyScope, Permission};
 use http::StatusCode;
+use http::request::Parts;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncWriteExt as _;
 use utoipa::{IntoParams, ToSchema};
@@ -119,17 +122,16 @@ const fn kind(kind: FileKind) -> &'static str {
 pub(crate) async fn put(
     State(app): State<App>,
     caller: Caller,
-    Path((sandbox, _path)): Path<(String, String)>,
-    uri: http::Uri,
+    path: FilePath,
     headers: http::HeaderMap,
     body: Body,
 ) -> Result<Json<StoredFile>, ApiError> {
-    let sandbox = sandbox_id(&sandbox)?;
+    let sandbox = sandbox_id(&path.sandbox)?;
     let access = caller
         .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
         .await?;
     may_write(&access)?;
-    let name = file_name(path_of(&uri))?;
+    let name = file_name(&path.encoded)?;
     let (_, limit) = app.files_of(&access, sandbox).await?;
     let spooled = spool(&app, &access, announced(&headers), body, limit).await?;
     let stored = app
@@ -142,11 +144,25 @@ pub(crate) async fn put(
     }))
 }
 
-/// What stands after `/files/` in an address, still encoded: names are bytes.
-fn path_of(uri: &http::Uri) -> &str {
-    uri.path()
-        .split_once("/files/")
-        .map_or("", |(_, path)| path)
+/// Which file of which sandbox, as it stands in an address, still encoded: names are bytes, and need
+/// not be text.
+pub(crate) struct FilePath {
+    sandbox: String,
+    encoded: String,
+}
+
+impl FromRequestParts<App> for FilePath {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+        let path = parts.uri.path();
+        let (before, encoded) = path.split_once("/files/").unwrap_or((path, ""));
+        let sandbox = before.rsplit('/').next().unwrap_or_default();
+        Ok(Self {
+            sandbox: sandbox.to_owned(),
+            encoded: encoded.to_owned(),
+        })
+    }
 }
 
 /// Whoever was made a viewer since the sandbox was made only looks at what is there.
@@ -224,14 +240,13 @@ impl From<SpoolError> for ApiError {
 pub(crate) async fn get(
     State(app): State<App>,
     caller: Caller,
-    Path((sandbox, _path)): Path<(String, String)>,
-    uri: http::Uri,
+    path: FilePath,
 ) -> Result<Response, ApiError> {
-    let sandbox = sandbox_id(&sandbox)?;
+    let sandbox = sandbox_id(&path.sandbox)?;
     let access = caller
         .access_to(&app, sandbox, Some(KeyScope::FilesRead))
         .await?;
-    let name = file_name(path_of(&uri))?;
+    let name = file_name(&path.encoded)?;
     let (agent, _) = app.files_of(&access, sandbox).await?;
     let stat = agent.stat(&name).await.map_err(SandboxError::from)?;
     // Into a file first: what arrives is only known to be whole when all of it is there.
@@ -260,15 +275,14 @@ pub(crate) async fn get(
 pub(crate) async fn delete(
     State(app): State<App>,
     caller: Caller,
-    Path((sandbox, _path)): Path<(String, String)>,
-    uri: http::Uri,
+    path: FilePath,
 ) -> Result<StatusCode, ApiError> {
-    let sandbox = sandbox_id(&sandbox)?;
+    let sandbox = sandbox_id(&path.sandbox)?;
     let access = caller
         .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
         .await?;
     may_write(&access)?;
-    let name = file_name(path_of(&uri))?;
+    let name = file_name(&path.encoded)?;
     app.delete_file(&access, sandbox, &name).await?;
     Ok(StatusCode::NO_CONTENT)
 }

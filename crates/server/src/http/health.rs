@@ -1,10 +1,9 @@
 //! Whether the server lives, and what its API is.
 
-use std::future::Future;
-
 use axum::Json;
 use axum::extract::State;
 use axum::routing::{MethodRouter, get};
+use bytes::Bytes;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa::openapi::OpenApi;
@@ -12,6 +11,7 @@ use utoipa::openapi::OpenApi;
 use super::answers::Errors;
 use super::error::ApiError;
 use crate::app::App;
+use crate::failure::chain;
 
 /// A sign of life.
 #[derive(Serialize, ToSchema)]
@@ -32,20 +32,26 @@ pub(crate) async fn live() -> Json<Alive> {
     responses((status = 200, body = Alive), Errors))]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Alive>, ApiError> {
     if let Err(error) = app.store().ping().await {
-        tracing::warn!(error = crate::failure::chain(&error), "not ready");
-        return Err(ApiError::runtime_unavailable(
-            "the database does not answer",
-        ));
+        tracing::warn!(error = chain(&error), "not ready");
+        return Err(ApiError::database_unavailable());
     }
     Ok(Json(Alive { status: "ok" }))
 }
 
-/// The document of the API.
-pub(crate) fn openapi(document: OpenApi) -> MethodRouter<App> {
-    let document = std::sync::Arc::new(document);
-    let answer = move || -> std::pin::Pin<Box<dyn Future<Output = Json<OpenApi>> + Send>> {
-        let document = OpenApi::clone(&document);
-        Box::pin(async move { Json(document) })
+/// The document of the API, written once: it is the same for everybody.
+pub(crate) fn openapi(document: &OpenApi) -> MethodRouter<App> {
+    let written = match serde_json::to_vec(document) {
+        Ok(written) => Some(Bytes::from(written)),
+        Err(error) => {
+            tracing::error!(error = chain(&error), "writing the document of the API");
+            None
+        }
     };
-    get(answer)
+    get(move || {
+        let written = written.clone();
+        async move {
+            let written = written.ok_or_else(ApiError::internal)?;
+            Ok::<_, ApiError>(([("content-type", "application/json")], written))
+        }
+    })
 }

@@ -1,7 +1,10 @@
 //! API keys.
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::extract::{Path, State};
+use glovebox_protocol::file::escape_for_display;
 use glovebox_protocol::ids::ApiKeyId;
 use glovebox_store::KeyScope;
 use http::StatusCode;
@@ -41,8 +44,29 @@ pub(crate) struct CreateApiKey {
     name: String,
     /// Among `code_execution:run`, `files:read`, `files:write`, `artifacts:read`,
     /// `threads:read`, `threads:write`, `knowledge:read`, `knowledge:write`.
-    #[schema(value_type = Vec<String>)]
-    scopes: Vec<KeyScope>,
+    #[serde(default)]
+    #[schema(required, min_items = 1)]
+    scopes: Vec<String>,
+}
+
+/// What a key is to be good for, each once.
+fn scopes(names: &[String]) -> Result<Vec<KeyScope>, ApiError> {
+    let mut scopes = BTreeSet::new();
+    for name in names {
+        let scope: KeyScope = name.parse().map_err(|_| {
+            let shown: String = name.chars().take(64).collect();
+            let shown = escape_for_display(shown.as_bytes());
+            ApiError::invalid(format!("there is no scope `{shown}`"), all_scopes())
+        })?;
+        scopes.insert(scope);
+    }
+    Ok(scopes.into_iter().collect())
+}
+
+/// What to do about a scope that is missing or unknown.
+fn all_scopes() -> String {
+    let names: Vec<_> = KeyScope::ALL.iter().map(|scope| scope.as_str()).collect();
+    format!("choose among {}", names.join(", "))
 }
 
 /// A key that was just made.
@@ -64,8 +88,9 @@ pub(crate) async fn create(
     Json(JsonObject(body)): Json<JsonObject<CreateApiKey>>,
 ) -> Result<(StatusCode, Json<NewApiKeyView>), ApiError> {
     let access = signed_in.access(&app, workspace_id(&workspace)?).await?;
+    let scopes = scopes(&body.scopes)?;
     let (id, token) = app
-        .create_api_key(&signed_in.actor, &access, &body.name, body.scopes)
+        .create_api_key(&signed_in.actor, &access, &body.name, scopes)
         .await?;
     let view = NewApiKeyView {
         id: id.to_string(),
@@ -95,7 +120,7 @@ impl From<KeyError> for ApiError {
         let message = error.to_string();
         match error {
             KeyError::Name => Self::invalid(message, "give another one"),
-            KeyError::NoScope => Self::invalid(message, "choose what it is for"),
+            KeyError::NoScope => Self::invalid(message, all_scopes()),
             KeyError::Forbidden => {
                 Self::forbidden(message, "ask an admin of the workspace for the role editor")
             }

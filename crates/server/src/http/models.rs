@@ -7,12 +7,12 @@ use glovebox_protocol::gateway::CheckStatus;
 use glovebox_protocol::ids::ModelId;
 use glovebox_store::{Model, ModelSettings};
 use http::StatusCode;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use zeroize::Zeroizing;
 
 use super::answers::{Errors, Page};
-use super::body::JsonObject;
+use super::body::{JsonObject, given};
 use super::caller::SystemAdmin;
 use super::error::ApiError;
 use crate::app::App;
@@ -171,13 +171,6 @@ pub(crate) struct ChangeModel {
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<String>, write_only)]
     api_key: Option<Option<Zeroizing<String>>>,
-}
-
-/// Tells a null that was sent from nothing.
-fn given<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<Zeroizing<String>>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// Changes a model. Replies that are under way go on as they began.

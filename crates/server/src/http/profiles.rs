@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use glovebox_protocol::ids::ProfileId;
-use glovebox_store::ProfileSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
@@ -12,9 +11,9 @@ use super::answers::{Errors, Page};
 use super::body::JsonObject;
 use super::caller::SystemAdmin;
 use super::error::ApiError;
+use super::profile_settings::ChangeProfileSettings;
 use super::views::{DeniedView, ProfileDetailView};
 use crate::app::App;
-use crate::app::gate::{self, DEPLOYMENT, Deployment};
 use crate::app::profiles::ProfileError;
 
 /// What is set for the whole installation.
@@ -31,14 +30,14 @@ pub(crate) struct DeploymentView {
     denial: Option<DeniedView>,
 }
 
-async fn view(app: &App, deployment: Deployment) -> Result<Json<DeploymentView>, ApiError> {
-    let denial = gate::may_run_at_all(app.store(), app.break_glass(), &deployment).await?;
+async fn view(app: &App) -> Result<Json<DeploymentView>, ApiError> {
+    let (deployment, denial) = app.deployment().await?;
     Ok(Json(DeploymentView {
         code_execution: deployment.code_execution,
         default_profile_id: deployment.default_profile.map(|id| id.to_string()),
         is_forced_off: !app.config().sandbox_enabled,
         is_locked: !app.config().sandbox_gui_config,
-        denial: denial.err().map(|denial| DeniedView {
+        denial: denial.map(|denial| DeniedView {
             name: denial.name.into(),
             message: denial.message,
             fix: denial.fix,
@@ -57,8 +56,7 @@ pub(crate) async fn deployment(
     State(app): State<App>,
     _: SystemAdmin,
 ) -> Result<Json<DeploymentView>, ApiError> {
-    let deployment = app.store().setting(DEPLOYMENT).await?.unwrap_or_default();
-    view(&app, deployment).await
+    view(&app).await
 }
 
 /// What is to be changed for the whole installation.
@@ -72,7 +70,8 @@ pub(crate) struct ChangeDeployment {
     default_profile_id: Option<String>,
 }
 
-/// Switches code execution on or off, and chooses the default profile.
+/// Switches code execution on or off, and chooses the default profile. Off can be said also where the
+/// server's environment has locked the rest.
 #[utoipa::path(patch, path = "/api/v1/admin/sandbox", tag = "profiles",
     request_body = ChangeDeployment,
     security(("session" = [])), responses((status = 200, body = DeploymentView), Errors))]
@@ -86,10 +85,9 @@ pub(crate) async fn change_deployment(
         .as_deref()
         .map(profile_id)
         .transpose()?;
-    let deployment = app
-        .change_deployment(&admin.actor, body.code_execution, default)
+    app.change_deployment(&admin.actor, body.code_execution, default)
         .await?;
-    view(&app, deployment).await
+    view(&app).await
 }
 
 /// Lists all profiles with their proofs.
@@ -99,12 +97,9 @@ pub(crate) async fn list(
     State(app): State<App>,
     _: SystemAdmin,
 ) -> Result<Json<Page<ProfileDetailView>>, ApiError> {
-    let mut items = Vec::new();
-    for profile in app.store().profiles().await? {
-        items.push(app.profile_detail(profile.id).await?.into());
-    }
+    let details = app.profile_details().await?;
     Ok(Json(Page {
-        items,
+        items: details.into_iter().map(ProfileDetailView::from).collect(),
         next_cursor: None,
     }))
 }
@@ -122,7 +117,7 @@ pub(crate) async fn show(
     Ok(Json(detail.into()))
 }
 
-/// What is to be changed of a profile.
+/// What is to be changed of a profile. What is left out stays as it is.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChangeProfile {
@@ -130,10 +125,9 @@ pub(crate) struct ChangeProfile {
     version: i64,
     #[serde(default)]
     name: Option<String>,
-    /// All settings.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
-    settings: Option<JsonObject<ProfileSettings>>,
+    #[schema(value_type = Option<ChangeProfileSettings>)]
+    settings: Option<JsonObject<ChangeProfileSettings>>,
 }
 
 /// Changes a profile's name and settings. Sandboxes that run keep theirs.
@@ -147,9 +141,11 @@ pub(crate) async fn change(
     Json(JsonObject(body)): Json<JsonObject<ChangeProfile>>,
 ) -> Result<Json<ProfileDetailView>, ApiError> {
     let id = profile_id(&profile)?;
-    let settings = body.settings.map(|JsonObject(settings)| settings);
+    let JsonObject(settings) = body.settings.unwrap_or_default();
     let detail = app
-        .change_profile(&admin.actor, id, body.version, body.name, settings)
+        .change_profile(&admin.actor, id, body.version, body.name, |present| {
+            settings.apply(present);
+        })
         .await?;
     Ok(Json(detail.into()))
 }
@@ -237,7 +233,8 @@ impl From<ProfileError> for ApiError {
             ProfileError::Locked => Self::refused(
                 "gui_config_locked",
                 message,
-                "whoever runs the server unsets SANDBOX_GUI_CONFIG and starts it again",
+                "whoever runs the server unsets SANDBOX_GUI_CONFIG and starts it again; code execution can \
+                 be switched off all the same",
             ),
             ProfileError::Blocked(blockers) => Self::conflict(
                 "activation_blocked",
@@ -245,6 +242,14 @@ impl From<ProfileError> for ApiError {
                 "do what is listed, then try again",
             )
             .with(json!({ "blockers": blockers })),
+            ProfileError::NotActive(_) => {
+                Self::conflict("profile_not_active", message, "activate the profile first")
+            }
+            ProfileError::NoDefault => Self::conflict(
+                "no_default_profile",
+                message,
+                "activate a profile, make it the default, then switch code execution on",
+            ),
             ProfileError::IsDefault => Self::conflict(
                 "is_default_profile",
                 message,

@@ -13,6 +13,7 @@ use http::header::{
     CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, SET_COOKIE,
 };
 use http::{Method, StatusCode};
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::error::{ApiError, ErrorBody};
@@ -59,7 +60,11 @@ pub(crate) async fn every_request(
     request.extensions_mut().insert(origin.clone());
     let response = match refused {
         Some(error) => error.into_response(),
-        None => next.run(request).await,
+        None => {
+            // What is logged on the way stands under the id that the answer tells.
+            let span = tracing::error_span!("request", request_id = origin.request_id);
+            next.run(request).instrument(span).await
+        }
     };
     let mut response = finish(response, &origin.request_id).await;
     guard(&app, &path, &mut response);

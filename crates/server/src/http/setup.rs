@@ -76,6 +76,7 @@ impl std::convert::From<UserError> for ApiError {
         let message = error.to_string();
         match error {
             UserError::NotFound => Self::not_found("user"),
+            UserError::NoWorkspace => Self::not_found("workspace"),
             UserError::Link => Self::refused(
                 "setup_link",
                 message,

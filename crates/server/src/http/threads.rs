@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
-use super::answers::{Errors, Page, PageQuery, PageSize};
+use super::answers::{Errors, Page, PageQuery, PageSize, searched};
 use super::body::JsonObject;
 use super::caller::Caller;
 use super::error::ApiError;
@@ -19,9 +19,6 @@ use super::workspaces::workspace_id;
 use crate::app::App;
 use crate::app::chats::{ChatInfo, MAX_FILES};
 use crate::app::threads::{ChatError, ThreadChange};
-
-/// Longest part of a title that is looked for, in bytes.
-const MAX_PART: usize = 200;
 
 /// A conversation.
 #[derive(Debug, Serialize, ToSchema)]
@@ -93,6 +90,7 @@ pub(crate) struct ThreadsQuery {
     /// The workspace; with an API key it is the key's own.
     workspace_id: Option<String>,
     /// Those whose title holds this.
+    #[param(max_length = 200)]
     q: Option<String>,
     /// The `next_cursor` of the page before.
     cursor: Option<String>,
@@ -140,13 +138,7 @@ pub(crate) async fn list(
         .transpose()?;
     let scope = Some(KeyScope::ThreadsRead);
     let access = caller.access(&app, workspace, scope).await?;
-    let part = query.q.unwrap_or_default();
-    if part.len() > MAX_PART || part.contains('\0') {
-        return Err(ApiError::invalid(
-            format!("what is looked for has at most {MAX_PART} bytes, and no U+0000"),
-            "send less of the title",
-        ));
-    }
+    let part = searched("q", query.q)?.unwrap_or_default();
     let page = PageQuery {
         cursor: query.cursor,
         limit: query.limit,

@@ -71,6 +71,11 @@ impl From<WorkspaceError> for ApiError {
                 message,
                 "ask a system admin to make the user first",
             ),
+            WorkspaceError::IsMember(_) => Self::conflict(
+                "is_member",
+                message,
+                "give it another role in the list of members",
+            ),
             WorkspaceError::LastOwner => {
                 Self::conflict("last_owner", message, "make somebody else an owner first")
             }

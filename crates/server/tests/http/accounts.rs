@@ -186,6 +186,78 @@ async fn a_key_is_shown_once_and_its_own_alone() {
 }
 
 #[tokio::test]
+async fn what_a_key_is_for_has_to_be_known() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    let (_, editor) = stage.member(workspace, "editor", Role::Editor).await;
+    let path = format!("/api/v1/workspaces/{workspace}/api-keys");
+    for (wanted, said) in [
+        (json!({ "name": "x" }), "a key needs at least one scope"),
+        (
+            json!({ "name": "x", "scopes": [] }),
+            "a key needs at least one scope",
+        ),
+        (
+            json!({ "name": "x", "scopes": ["files:read", "all\n"] }),
+            "there is no scope `all\\u{a}`",
+        ),
+    ] {
+        let refused = stage.call(&editor, "POST", &path, &wanted).await;
+        assert_eq!((refused.status, refused.code()), (400, "invalid".into()));
+        let body = refused.json();
+        assert_eq!(body["message"], said);
+        let fix = body["fix"].as_str().unwrap();
+        assert!(fix.contains("code_execution:run, files:read"), "{fix}");
+    }
+    let twice = json!({ "name": "x", "scopes": ["files:read", "files:read"] });
+    stage.call(&editor, "POST", &path, &twice).await.ok();
+    let listed = stage.get(&editor, &path).await.ok();
+    assert_eq!(listed["items"][0]["scopes"], json!(["files:read"]));
+}
+
+#[tokio::test]
+async fn the_keys_of_a_member_who_comes_back_stay_revoked() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    let (_, owner) = stage.member(workspace, "owner", Role::Owner).await;
+    let (editor_id, editor) = stage.member(workspace, "editor", Role::Editor).await;
+    let path = format!("/api/v1/workspaces/{workspace}/api-keys");
+    let wanted = json!({ "name": "script", "scopes": ["artifacts:read"] });
+    let made = stage.call(&editor, "POST", &path, &wanted).await.ok();
+    let key = Who::Key(made["token"].as_str().unwrap().to_owned());
+    let status = async || stage.get(&key, "/api/v1/artifacts").await.status;
+    assert_eq!(status().await, 200);
+
+    let members = format!("/api/v1/workspaces/{workspace}/members");
+    let one = format!("{members}/{editor_id}");
+    let removed = stage.call(&owner, "DELETE", &one, &Value::Null).await;
+    assert_eq!((removed.status, status().await), (204, 401));
+    let back = json!({ "email": "editor@example.com", "role": "editor" });
+    assert_eq!(
+        stage.call(&owner, "POST", &members, &back).await.status,
+        204
+    );
+    assert_eq!(status().await, 401);
+    let listed = stage.get(&editor, &path).await.ok();
+    assert_eq!(listed["items"], json!([]));
+
+    let (_, system) = stage.user("system", true).await;
+    let log = stage
+        .get(&system, "/api/v1/admin/audit?action=api_key.")
+        .await
+        .ok();
+    let entry = &log["items"][0];
+    assert_eq!(
+        (&entry["action"], &entry["object_id"], &entry["actor"]),
+        (
+            &json!("api_key.revoke"),
+            &made["id"],
+            &json!("owner@example.com")
+        )
+    );
+}
+
+#[tokio::test]
 async fn a_page_of_another_site_changes_nothing() {
     let stage = Stage::start().await;
     let (_, ada) = stage.user("ada", true).await;

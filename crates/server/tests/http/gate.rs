@@ -194,6 +194,37 @@ async fn what_the_environment_forces_stands_over_the_console() {
 }
 
 #[tokio::test]
+async fn what_is_locked_can_be_switched_off_all_the_same() {
+    let stage = Stage::told(|config| config.sandbox_gui_config = false).await;
+    let workspace = stage.workspace("Main").await;
+    let profile = stage.open(workspace).await;
+    let (_, editor) = stage.member(workspace, "editor", Role::Editor).await;
+    let (_, admin) = stage.user("system", true).await;
+    let change = async |body: Value| {
+        let path = "/api/v1/admin/sandbox";
+        stage.call(&admin, "PATCH", path, &body).await
+    };
+    // Nothing comes along with it.
+    let both = change(json!({ "code_execution": false, "default_profile_id": profile })).await;
+    assert_eq!(
+        (both.status, both.code()),
+        (403, "gui_config_locked".into())
+    );
+    assert_eq!(ask(&stage, &editor, workspace).await, (201, String::new()));
+
+    let off = change(json!({ "code_execution": false })).await.ok();
+    assert_eq!(
+        (&off["code_execution"], &off["is_locked"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(ask(&stage, &editor, workspace).await, named("deployment"));
+    let on = change(json!({ "code_execution": true })).await;
+    assert_eq!((on.status, on.code()), (403, "gui_config_locked".into()));
+    let log = stage.get(&admin, "/api/v1/admin/audit").await.ok();
+    assert_eq!(log["items"][0]["action"], "deployment.update");
+}
+
+#[tokio::test]
 async fn a_key_runs_code_only_with_its_scope() {
     let stage = Stage::start().await;
     let workspace = stage.workspace("Main").await;

@@ -9,6 +9,8 @@
 
 mod accounts;
 mod assistant;
+mod audit;
+mod changes;
 mod chat;
 mod chat_rights;
 mod database;
@@ -17,6 +19,7 @@ mod first_run;
 mod foreign;
 mod forms;
 mod gate;
+mod master_key;
 mod metrics;
 mod models;
 mod office_files;
@@ -28,6 +31,7 @@ mod reset;
 mod roles;
 mod secrets;
 mod stage;
+mod stored_files;
 mod talk;
 mod tls;
 mod visitor;

@@ -30,3 +30,16 @@ async fn the_page_is_under_the_policy_of_all_pages_and_reads_the_document() {
         (404, Value::from("not_found"))
     );
 }
+
+#[tokio::test]
+async fn a_server_whose_database_does_not_answer_is_not_ready() {
+    let stage = Stage::start().await;
+    assert_eq!(stage.get(&Who::Nobody, "/readyz").await.status, 200);
+    stage.store().close().await;
+    let refused = stage.get(&Who::Nobody, "/readyz").await;
+    assert_eq!(
+        (refused.status, refused.code()),
+        (503, "database_unavailable".into())
+    );
+    assert_eq!(stage.get(&Who::Nobody, "/healthz").await.status, 200);
+}

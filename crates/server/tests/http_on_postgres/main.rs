@@ -10,6 +10,10 @@
 mod accounts;
 #[path = "../http/assistant.rs"]
 mod assistant;
+#[path = "../http/audit.rs"]
+mod audit;
+#[path = "../http/changes.rs"]
+mod changes;
 #[path = "../http/chat.rs"]
 mod chat;
 #[path = "../http/chat_rights.rs"]
@@ -23,6 +27,8 @@ mod first_run;
 mod foreign;
 #[path = "../http/gate.rs"]
 mod gate;
+#[path = "../http/master_key.rs"]
+mod master_key;
 #[path = "../http/metrics.rs"]
 mod metrics;
 #[path = "../http/models.rs"]

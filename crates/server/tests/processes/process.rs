@@ -112,6 +112,17 @@ impl Place {
         }
     }
 
+    /// What a server says that does not start.
+    pub(crate) fn refusal(&self) -> String {
+        let refused = self
+            .command("serve")
+            .args(["--listen", "127.0.0.1:0", "--log", "off"])
+            .output()
+            .unwrap();
+        assert_eq!(refused.status.code(), Some(125));
+        String::from_utf8(refused.stderr).unwrap()
+    }
+
     /// Starts a worker.
     pub(crate) fn work(&self) -> Process {
         let child = self

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::process::{Place, Server, until};
+use crate::process::{Place, Server, on_sqlite, until};
 use crate::wire::Who;
 
 /// How many are asked for at once.
@@ -76,4 +76,23 @@ async fn two_servers_are_one_to_whoever_asks() {
     .await;
     assert_eq!(second.value(&ada, &sandbox, "kept").await, "7");
     second.end_sandboxes(&ada, &workspace).await;
+}
+
+#[tokio::test]
+async fn a_file_of_sqlite_has_one_server_and_the_next_one_when_that_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = on_sqlite(folder.path());
+    let first = place.serve(&[]);
+    let refused = place.refusal();
+    assert!(
+        refused.contains("another server runs with the database"),
+        "{refused}"
+    );
+    assert!(refused.contains("fix: end that one first"), "{refused}");
+    // The first one goes on, and workers beside it are welcome.
+    assert_eq!(first.visitor.get(&Who::Nobody, "/readyz").await.status, 200);
+    let _worker = place.work();
+    first.process.kill();
+    let next = place.serve(&[]);
+    assert_eq!(next.visitor.get(&Who::Nobody, "/readyz").await.status, 200);
 }

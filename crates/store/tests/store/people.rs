@@ -10,6 +10,8 @@ on_both! {
     an_address_belongs_to_one_user
     a_session_ends_with_its_time_its_user_and_by_itself
     a_key_has_the_present_role_of_its_maker_and_dies_with_it
+    keys_of_a_member_are_revoked_in_its_workspace_alone
+    a_key_that_was_left_by_a_membership_is_revoked_with_the_new_tables
     a_key_of_a_service_is_an_editor
     attempts_to_sign_in_are_counted_for_a_while
     of_attempts_at_once_each_counts_those_before
@@ -116,6 +118,79 @@ async fn a_key_has_the_present_role_of_its_maker_and_dies_with_it(database: Data
         .unwrap();
     changes.commit().await.unwrap();
     assert!(store.access_of_key(&token.hash()).await.unwrap().is_none());
+}
+
+async fn keys_of_a_member_are_revoked_in_its_workspace_alone(database: Database) {
+    let store = &database.store;
+    let (ada, bob) = (person(store, "ada").await, person(store, "bob").await);
+    let mut changes = store.begin().await.unwrap();
+    changes
+        .add_member(bob.workspace, ada.user, Role::Editor)
+        .await
+        .unwrap();
+    changes.commit().await.unwrap();
+    let make = async |workspace, user| {
+        let token = Token::random("gbk_").unwrap();
+        let new = NewApiKey {
+            workspace_id: workspace,
+            user_id: user,
+            name: "script".into(),
+            token: token.hash(),
+            scopes: vec![KeyScope::FilesRead],
+        };
+        key(store, new).await;
+        token.hash()
+    };
+    let revoked = make(bob.workspace, Some(ada.user)).await;
+    let kept = [
+        make(ada.workspace, Some(ada.user)).await,
+        make(bob.workspace, Some(bob.user)).await,
+        make(bob.workspace, None).await,
+    ];
+    let mut changes = store.begin().await.unwrap();
+    let gone = changes.revoke_api_keys_of(bob.workspace, ada.user).await;
+    assert_eq!(gone.unwrap()[0].1, "script");
+    let again = changes.revoke_api_keys_of(bob.workspace, ada.user).await;
+    assert!(again.unwrap().is_empty());
+    changes.commit().await.unwrap();
+    assert!(store.access_of_key(&revoked).await.unwrap().is_none());
+    for token in kept {
+        assert!(store.access_of_key(&token).await.unwrap().is_some());
+    }
+}
+
+async fn a_key_that_was_left_by_a_membership_is_revoked_with_the_new_tables(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let tokens = [Some(ada.user), None].map(|user| {
+        let token = Token::random("gbk_").unwrap();
+        let new = NewApiKey {
+            workspace_id: ada.workspace,
+            user_id: user,
+            name: "script".into(),
+            token: token.hash(),
+            scopes: vec![KeyScope::FilesRead],
+        };
+        (token.hash(), new)
+    });
+    for (_, new) in &tokens {
+        key(store, new.clone()).await;
+    }
+    let step = include_str!("../../migrations/0003-keys.sql");
+    let raw = database.raw().await;
+    let revoked = async || {
+        sqlx::raw_sql(step).execute(&raw).await.unwrap();
+        let left = store.api_keys(ada.workspace).await.unwrap();
+        left.into_iter().map(|key| key.user_id).collect::<Vec<_>>()
+    };
+    assert_eq!(revoked().await, [Some(ada.user), None]);
+    let mut changes = store.begin().await.unwrap();
+    changes
+        .remove_member(ada.workspace, ada.user)
+        .await
+        .unwrap();
+    changes.commit().await.unwrap();
+    assert_eq!(revoked().await, [None]);
 }
 
 async fn a_key_of_a_service_is_an_editor(database: Database) {

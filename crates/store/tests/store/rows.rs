@@ -9,6 +9,8 @@ use crate::support::{Database, on_both, person, profile};
 
 on_both! {
     a_secret_opens_with_the_key_of_the_database_only
+    of_master_keys_that_are_adopted_at_once_one_is_the_databases
+    documents_of_a_newer_version_are_read
     another_master_key_takes_along_what_the_present_one_opens
     two_changes_of_one_row_do_not_overwrite_each_other
     a_profile_keeps_its_proofs
@@ -35,6 +37,43 @@ async fn a_secret_opens_with_the_key_of_the_database_only(database: Database) {
     assert_eq!(&**opened, b"two");
     assert!(store.secret(&other, "a").await.is_err());
     assert!(store.secret(&key, "b").await.unwrap().is_none());
+}
+
+async fn of_master_keys_that_are_adopted_at_once_one_is_the_databases(database: Database) {
+    let store = &database.store;
+    let adopting = (0..8).map(async |_| {
+        let key = MasterKey::random().unwrap();
+        store.adopt_master_key(&key).await.map(|()| key)
+    });
+    let adopted = join_all(adopting).await;
+    let own: Vec<_> = adopted.iter().flatten().collect();
+    assert_eq!(own.len(), 1);
+    assert!(store.secret(own[0], SENTINEL).await.unwrap().is_some());
+    for refused in adopted.iter().filter_map(|one| one.as_ref().err()) {
+        assert!(matches!(refused, StoreError::Sealed { .. }), "{refused}");
+    }
+}
+
+async fn documents_of_a_newer_version_are_read(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let id = profile(store).await;
+    let raw = database.raw().await;
+    for statement in [
+        "UPDATE profiles SET settings = '{\"warm_pool\": 3, \"of_a_newer_version\": {\"a\": 1}}'",
+        "UPDATE workspaces SET quotas = '{\"max_concurrent\": 7, \"of_a_newer_version\": 1}'",
+    ] {
+        sqlx::query(statement).execute(&raw).await.unwrap();
+    }
+    let settings = store.profile(id).await.unwrap().unwrap().settings;
+    assert_eq!((settings.warm_pool, settings.idle_seconds), (3, 600));
+    let quotas = store
+        .workspace(ada.workspace)
+        .await
+        .unwrap()
+        .unwrap()
+        .quotas;
+    assert_eq!((quotas.max_concurrent, quotas.max_jobs_per_hour), (7, 60));
 }
 
 async fn another_master_key_takes_along_what_the_present_one_opens(database: Database) {
