@@ -1377,6 +1377,8 @@ export interface components {
             model?: string | null;
             name?: string | null;
             /** Format: int32 */
+            reply_timeout_seconds?: number | null;
+            /** Format: int32 */
             silence_timeout_seconds?: number | null;
             /**
              * Format: int64
@@ -1527,6 +1529,11 @@ export interface components {
             is_default?: boolean;
             model: string;
             name: string;
+            /**
+             * Format: int32
+             * @description 1800 where nobody says.
+             */
+            reply_timeout_seconds?: number | null;
             /**
              * Format: int32
              * @description 120 where nobody says.
@@ -1762,6 +1769,11 @@ export interface components {
             name: string;
             /**
              * Format: int32
+             * @description How long a whole reply may take, code and all.
+             */
+            reply_timeout_seconds: number;
+            /**
+             * Format: int32
              * @description How long nothing may come before an answer is given up.
              */
             silence_timeout_seconds: number;
@@ -1974,6 +1986,11 @@ export interface components {
                 model: string;
                 /** @description What people call it. */
                 name: string;
+                /**
+                 * Format: int32
+                 * @description How long a whole reply may take, code and all.
+                 */
+                reply_timeout_seconds: number;
                 /**
                  * Format: int32
                  * @description How long nothing may come before an answer is given up.

@@ -9,6 +9,7 @@
 
 mod accounts;
 mod assistant;
+mod assistant_limits;
 mod chat;
 mod chat_rights;
 mod database;
