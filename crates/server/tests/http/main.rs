@@ -30,6 +30,7 @@ mod roles;
 mod secrets;
 mod stage;
 mod talk;
+mod this_machine;
 mod tls;
 mod visitor;
 mod wire;
