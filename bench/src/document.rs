@@ -17,7 +17,7 @@ const END: &str = "<!-- Written by people again. -->";
 const NO_REASON: &str = "(why is not known yet)";
 
 /// What each goal is about, in the order of the document.
-const GOALS: [(&str, &str); 11] = [
+const GOALS: [(&str, &str); 14] = [
     ("G1", "From asking to the first result, libraries ready"),
     ("G2", "From nothing, without template or pool"),
     ("G3", "A small execute in a kernel that is there"),
@@ -29,6 +29,12 @@ const GOALS: [(&str, &str); 11] = [
     ("G9", "A thousand at once"),
     ("G10", "Death, lack of memory, time limit: until it is told"),
     ("API", "The server's API"),
+    ("CHAT", "Replies of chat, beyond what the model takes"),
+    ("PREVIEW", "From opening a file to what is seen of it"),
+    (
+        "ARTIFACT",
+        "Files that code has saved, stored and had again",
+    ),
 ];
 
 /// When and of what the figures are.

@@ -1,6 +1,7 @@
 //! The goals, a file each. Every one gives its figures, taken beside the peers in the same run.
 
 mod api;
+mod artifacts;
 mod chat;
 mod containers;
 mod deaths;
@@ -9,6 +10,7 @@ mod first_result;
 mod many;
 mod memory;
 mod output;
+mod previews;
 mod rate;
 mod round_trip;
 mod start;
@@ -69,7 +71,8 @@ pub(crate) async fn measure(
 ) -> Taken {
     let mut all = Taken::default();
     for goal in [
-        "G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "API", "CHAT",
+        "G1", "G2", "G3", "G4", "G5", "G6", "G7", "G8", "G9", "G10", "API", "CHAT", "PREVIEW",
+        "ARTIFACT",
     ] {
         if !only.is_empty() && !only.iter().any(|wanted| wanted == goal) {
             continue;
@@ -86,6 +89,8 @@ pub(crate) async fn measure(
             "G8" => containers::measure(stage, repeats).await,
             "G9" => many::measure(stage, repeats).await,
             "CHAT" => chat::measure(stage, repeats).await,
+            "PREVIEW" => previews::measure(stage, repeats).await,
+            "ARTIFACT" => artifacts::measure(stage, repeats).await,
             "API" => api::measure(stage, repeats).await,
             _ => deaths::measure(stage, peers, repeats).await,
         };

@@ -21,6 +21,9 @@ use tokio::net::TcpStream;
 /// nothing that is measured meets a quota.
 const QUOTAS: (u64, u64) = (1_000, 100_000);
 
+/// Bytes of artifacts in a day, for the same reason.
+const ARTIFACT_BYTES: u64 = 1 << 40;
+
 /// How long its gateway may take to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -39,15 +42,15 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one on SQLite, on trees that are set up, and sets it up. It works on no queue, so that
-    /// nothing happens but what is asked for.
+    /// Starts one on SQLite, on trees that are set up, and sets it up. It works on these `queues`;
+    /// on `none`, nothing happens but what is asked for.
     ///
     /// # Errors
     /// When it does not start, or refuses what its administrator asks for.
-    pub(crate) async fn start(programs: &Path, data: &Path) -> Result<Self> {
+    pub(crate) async fn start(programs: &Path, data: &Path, queues: &str) -> Result<Self> {
         let folder = tempfile::tempdir().context("making a folder for the server")?;
         let mut child = Command::new(programs.join("glovebox"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--queues", "none"])
+            .args(["serve", "--listen", "127.0.0.1:0", "--queues", queues])
             .args(["--log", "error", "--data"])
             .arg(data)
             .arg("--server-data")
@@ -131,13 +134,14 @@ impl Server {
         let mut quotas = all["items"][0]["quotas"].clone();
         quotas["max_concurrent"] = json!(QUOTAS.0);
         quotas["max_jobs_per_hour"] = json!(QUOTAS.1);
+        quotas["max_artifact_bytes_per_day"] = json!(ARTIFACT_BYTES);
         let on = json!({ "version": all["items"][0]["version"], "code_execution": true,
             "quotas": quotas });
         let path = format!("/api/v1/admin/workspaces/{}", self.workspace);
         client.ask("PATCH", &path, &on).await?;
         let path = format!("/api/v1/workspaces/{}/api-keys", self.workspace);
         let wanted = json!({ "name": "bench",
-            "scopes": ["code_execution:run", "threads:read", "threads:write"] });
+            "scopes": ["code_execution:run", "artifacts:read", "threads:read", "threads:write"] });
         self.key = text(&client.ask("POST", &path, &wanted).await?["token"])?;
         self.admin = client.who;
         Ok(())

@@ -111,12 +111,12 @@ impl Stage {
         Gateway::start(&self.programs, &self.search, self.options.clone(), kind)
     }
 
-    /// The server's program, with a gateway and a runtime of its own.
+    /// The server's program on these queues, with a gateway and a runtime of its own.
     ///
     /// # Errors
     /// When it does not start.
-    pub(crate) async fn server(&self) -> Result<Server> {
-        Server::start(&self.programs, &self.options.data).await
+    pub(crate) async fn server(&self, queues: &str) -> Result<Server> {
+        Server::start(&self.programs, &self.options.data, queues).await
     }
 
     /// Whether agent and workload have ids of their own, which an ordinary user without a range

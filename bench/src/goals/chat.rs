@@ -73,7 +73,7 @@ struct Took {
 }
 
 pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figure>> {
-    let server = stage.server().await?;
+    let server = stage.server("none").await?;
     let taken = measure_on(&server, repeats).await;
     let closed = server.close();
     // What went wrong first is what has to be known.

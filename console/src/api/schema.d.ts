@@ -1383,6 +1383,8 @@ export interface components {
             model?: string | null;
             name?: string | null;
             /** Format: int32 */
+            reply_timeout_seconds?: number | null;
+            /** Format: int32 */
             silence_timeout_seconds?: number | null;
             /**
              * Format: int64
@@ -1641,6 +1643,11 @@ export interface components {
             name: string;
             /**
              * Format: int32
+             * @description 1800 where nobody says.
+             */
+            reply_timeout_seconds?: number | null;
+            /**
+             * Format: int32
              * @description 120 where nobody says.
              */
             silence_timeout_seconds?: number | null;
@@ -1874,6 +1881,11 @@ export interface components {
             name: string;
             /**
              * Format: int32
+             * @description How long a whole reply may take, code and all.
+             */
+            reply_timeout_seconds: number;
+            /**
+             * Format: int32
              * @description How long nothing may come before an answer is given up.
              */
             silence_timeout_seconds: number;
@@ -2086,6 +2098,11 @@ export interface components {
                 model: string;
                 /** @description What people call it. */
                 name: string;
+                /**
+                 * Format: int32
+                 * @description How long a whole reply may take, code and all.
+                 */
+                reply_timeout_seconds: number;
                 /**
                  * Format: int32
                  * @description How long nothing may come before an answer is given up.

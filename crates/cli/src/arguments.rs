@@ -9,8 +9,8 @@ pub(crate) use gateway::{
 };
 
 pub(crate) use server::{
-    AdminArguments, AdminCommand, AdminCommon, ApiKeyCommand, BackupArguments, PlaceArguments,
-    RestoreArguments, ServeArguments, WorkerArguments,
+    AdminArguments, AdminCommand, AdminCommon, ApiKeyCommand, BackupArguments, MachineRuntimeName,
+    PlaceArguments, RestoreArguments, ServeArguments, WorkerArguments,
 };
 
 use std::ffi::OsString;

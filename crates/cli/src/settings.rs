@@ -156,6 +156,8 @@ mod tests {
         insecure_http = true
         sandbox_enabled = false
         sandbox_gui_config = false
+        runtime = "docker"
+        docker_socket = "/run/docker.sock"
         max_sandboxes = 100
         max_memory = "8G"
         accept_weaker = "cgroups"

@@ -1,5 +1,9 @@
 //! Telling file types by their content: what leaves a sandbox, and what people bring.
 
+mod archive;
+
+pub use archive::Archive;
+
 /// Bytes at the beginning that tell most types.
 const HEAD_BYTES: usize = 64 * 1024;
 
@@ -86,15 +90,8 @@ impl FileType {
         }
     }
 
-    /// The folder that an office file has inside, where it is one.
-    #[must_use]
-    pub const fn office_folder(self) -> Option<&'static [u8]> {
-        match self {
-            Self::Pptx => Some(b"ppt/"),
-            Self::Xlsx => Some(b"xl/"),
-            Self::Docx => Some(b"word/"),
-            _ => None,
-        }
+    const fn is_office(self) -> bool {
+        matches!(self, Self::Pptx | Self::Xlsx | Self::Docx)
     }
 
     const fn is_text(self) -> bool {
@@ -107,7 +104,6 @@ impl FileType {
     /// Whether a file of this type can begin like this.
     fn begins(self, head: &[u8]) -> bool {
         match self {
-            Self::Pptx | Self::Xlsx | Self::Docx => head.starts_with(b"PK\x03\x04"),
             Self::Pdf => head.starts_with(b"%PDF-"),
             Self::Png => head.starts_with(b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR"),
             Self::Jpeg => head.starts_with(b"\xff\xd8\xff"),
@@ -125,21 +121,19 @@ pub struct Check {
     file_type: FileType,
     head: Vec<u8>,
     text: Option<Text>,
+    archive: Option<Archive>,
 }
 
 impl Check {
     /// Begins to check whether a file is of a type.
     #[must_use]
-    pub const fn new(file_type: FileType) -> Self {
-        let text = if file_type.is_text() {
-            Some(Text::Begins(Vec::new()))
-        } else {
-            None
-        };
+    pub fn new(file_type: FileType) -> Self {
+        let text = file_type.is_text().then(|| Text::Begins(Vec::new()));
         Self {
             file_type,
             head: Vec::new(),
             text,
+            archive: file_type.is_office().then(Archive::default),
         }
     }
 
@@ -149,13 +143,21 @@ impl Check {
             let room = HEAD_BYTES - self.head.len();
             self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
+        if let Some(archive) = &mut self.archive {
+            archive.update(bytes);
+        }
         self.text.as_mut().is_none_or(|text| text.update(bytes))
     }
 
     /// Whether the whole content was right.
     #[must_use]
     pub fn finish(self) -> bool {
-        self.file_type.begins(&self.head) && self.text.is_none_or(Text::finish)
+        let file_type = self.file_type;
+        file_type.begins(&self.head)
+            && self.text.is_none_or(Text::finish)
+            && self
+                .archive
+                .is_none_or(|archive| archive.is_office(file_type))
     }
 }
 

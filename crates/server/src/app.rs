@@ -21,6 +21,7 @@ pub mod running;
 pub mod sandboxes;
 pub mod setup;
 pub(crate) mod spool;
+mod this_machine;
 pub mod threads;
 mod uploads;
 pub mod users;

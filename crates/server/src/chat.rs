@@ -19,9 +19,11 @@ pub(crate) mod turn;
 use glovebox_protocol::thread::{MessageKind, ReplyFailure};
 use glovebox_store::StoreError;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::app::models::ModelAdminError;
+use model::ModelEndpoint;
 use turn::{Turn, TurnError};
 
 /// The name of the model that answers words, where there is one.
@@ -33,6 +35,26 @@ pub(crate) async fn model_name(app: &App) -> Result<Option<String>, StoreError> 
     Ok(model.map(|model| model.settings.name))
 }
 
+/// Answers words, within the time that a reply of the model may take. What was said until then is
+/// kept, and code is ended as by a stop.
+async fn in_time(turn: &Turn, model: &ModelEndpoint) -> Result<(), TurnError> {
+    let over = Instant::now() + model.reply_timeout;
+    let mut replying = std::pin::pin!(assistant::reply(turn, model));
+    let replied = tokio::select! {
+        replied = &mut replying => replied,
+        () = tokio::time::sleep_until(over) => {
+            turn.run_out(model.reply_timeout);
+            replying.await
+        }
+    };
+    match (replied, turn.ran_out()) {
+        (Err(TurnError::Stopped), Some(limit)) => {
+            Err(TurnError::Refused(failure::out_of_time(limit)))
+        }
+        (replied, _) => replied,
+    }
+}
+
 /// Answers a message: code is run as it is, words are for the model.
 async fn answer(turn: &Turn) -> Result<(), TurnError> {
     match turn.question().kind {
@@ -42,7 +64,7 @@ async fn answer(turn: &Turn) -> Result<(), TurnError> {
             Ok(())
         }
         MessageKind::Text => match turn.model().await {
-            Ok(Some(model)) => assistant::reply(turn, &model).await,
+            Ok(Some(model)) => in_time(turn, &model).await,
             Ok(None) => Err(TurnError::Refused(ReplyFailure::new(
                 "no_model",
                 "no model is set that could answer words",

@@ -35,11 +35,37 @@ pub struct Config {
     pub gateway: GatewayProgram,
 }
 
+/// What runs the sandboxes of this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum MachineRuntime {
+    /// The embedded runtime.
+    #[default]
+    Embedded,
+    /// A Docker engine.
+    Docker {
+        /// Its socket; the usual one where nobody says.
+        socket: Option<PathBuf>,
+    },
+}
+
+impl MachineRuntime {
+    /// Its name, as profiles and gateways have it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Embedded => "embedded",
+            Self::Docker { .. } => "docker",
+        }
+    }
+}
+
 /// How the gateway of this machine is started.
 #[derive(Debug, Clone)]
 pub struct GatewayProgram {
     /// The program.
     pub program: PathBuf,
+    /// What it drives.
+    pub runtime: MachineRuntime,
     /// The folder of the root tree.
     pub tree: PathBuf,
     /// The folder for its sockets.
@@ -166,6 +192,7 @@ mod tests {
             queues: Vec::new(),
             gateway: GatewayProgram {
                 program: "/bin/glovebox-gateway".into(),
+                runtime: MachineRuntime::Embedded,
                 tree: "/data".into(),
                 run: "/run".into(),
                 search: "/bin".into(),

@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
-use crate::config::GatewayProgram;
+use crate::config::{GatewayProgram, MachineRuntime};
 use crate::failure::chain;
 use crate::lock;
 
@@ -112,11 +112,16 @@ impl Supervised {
         let limits = limits
             .into_iter()
             .filter_map(|(name, limit)| Some((name, limit?.to_string())));
+        let socket = match &self.program.runtime {
+            MachineRuntime::Docker { socket } => socket.as_ref(),
+            MachineRuntime::Embedded => None,
+        };
         Command::new(&self.program.program)
             .env_clear()
             .envs(limits)
+            .envs(socket.map(|path| ("GATEWAY_DOCKER_SOCKET", path)))
             .env("PATH", &self.program.search)
-            .env("GATEWAY_RUNTIME", "embedded")
+            .env("GATEWAY_RUNTIME", self.program.runtime.name())
             .env("GATEWAY_LISTEN", format!("unix:{}", self.socket.display()))
             .env("GATEWAY_CREDENTIALS", self.credential.as_str())
             .env("GATEWAY_AGENT_KEYS", self.agent_key.to_string())

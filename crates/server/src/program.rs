@@ -276,7 +276,6 @@ async fn put_together(config: Config) -> Result<(App, Supervised), ProgramError>
         signing: Arc::new(signing),
         gateway: GatewayClient::new(identity, GatewayAddress::Unix(socket)),
     });
-    app.ensure_this_machine().await?;
     Ok((app, supervised))
 }
 
@@ -325,6 +324,8 @@ impl Server {
             None => None,
         };
         let (app, supervised) = put_together(config).await?;
+        // A worker is not told what the gateway drives, and needs not know it.
+        app.ensure_this_machine().await?;
         app.end_what_obeys_another_key().await?;
         Ok(Self {
             app,

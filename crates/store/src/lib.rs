@@ -64,7 +64,7 @@ pub use quota::{Meters, QuotaReached};
 pub use secret::{MasterKey, SENTINEL, Sealed};
 pub use session::{NewSession, Session};
 pub use staged::Staged;
-pub use task::Task;
+pub use task::{NewTask, Task, TaskStanding};
 pub use thread::{NewThread, Thread, ThreadPlace, UNTITLED};
 pub use token::{Token, TokenHash};
 pub use uploaded_name::UploadedName;

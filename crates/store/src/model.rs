@@ -23,6 +23,8 @@ pub struct ModelSettings {
     pub connect_timeout_seconds: u32,
     /// How long nothing may come before an answer is given up, in seconds.
     pub silence_timeout_seconds: u32,
+    /// How long a whole reply may take, code and all, in seconds.
+    pub reply_timeout_seconds: u32,
 }
 
 /// A model that chat may ask.
@@ -51,7 +53,8 @@ impl Model {
 }
 
 const SELECT: &str = "SELECT id, name, base_url, model, context_tokens, \
-     connect_timeout_seconds, silence_timeout_seconds, is_default, version, created_at, \
+     connect_timeout_seconds, silence_timeout_seconds, reply_timeout_seconds, is_default, version, \
+     created_at, \
      (SELECT COUNT(*) FROM secrets WHERE secrets.name = 'model/' || models.id || '/api_key') \
      AS has_api_key FROM models";
 
@@ -72,6 +75,7 @@ fn read(row: &AnyRow) -> Result<Model, StoreError> {
             context_tokens: small("context_tokens")?,
             connect_timeout_seconds: small("connect_timeout_seconds")?,
             silence_timeout_seconds: small("silence_timeout_seconds")?,
+            reply_timeout_seconds: small("reply_timeout_seconds")?,
         },
         is_default: row.flag("is_default")?,
         has_api_key: row.flag("has_api_key")?,
@@ -130,9 +134,9 @@ impl Transaction {
         let id = ModelId::new();
         sqlx::query(
             "INSERT INTO models (id, name, base_url, model, context_tokens, \
-             connect_timeout_seconds, silence_timeout_seconds, is_default, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, \
-             (SELECT CASE WHEN COUNT(*) = 0 THEN 1 ELSE 0 END FROM models), $8)",
+             connect_timeout_seconds, silence_timeout_seconds, reply_timeout_seconds, is_default, \
+             created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, \
+             (SELECT CASE WHEN COUNT(*) = 0 THEN 1 ELSE 0 END FROM models), $9)",
         )
         .bind(id.to_string())
         .bind(&settings.name)
@@ -141,6 +145,7 @@ impl Transaction {
         .bind(i64::from(settings.context_tokens))
         .bind(i64::from(settings.connect_timeout_seconds))
         .bind(i64::from(settings.silence_timeout_seconds))
+        .bind(i64::from(settings.reply_timeout_seconds))
         .bind(now_ms())
         .execute(&mut *self.inner)
         .await
@@ -158,7 +163,7 @@ impl Transaction {
         let done = sqlx::query(
             "UPDATE models SET name = $2, base_url = $3, model = $4, context_tokens = $5, \
              connect_timeout_seconds = $6, silence_timeout_seconds = $7, \
-             version = version + 1 WHERE id = $1 AND version = $8",
+             reply_timeout_seconds = $8, version = version + 1 WHERE id = $1 AND version = $9",
         )
         .bind(model.id.to_string())
         .bind(&settings.name)
@@ -167,6 +172,7 @@ impl Transaction {
         .bind(i64::from(settings.context_tokens))
         .bind(i64::from(settings.connect_timeout_seconds))
         .bind(i64::from(settings.silence_timeout_seconds))
+        .bind(i64::from(settings.reply_timeout_seconds))
         .bind(model.version)
         .execute(&mut *self.inner)
         .await

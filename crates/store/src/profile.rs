@@ -280,6 +280,7 @@ impl Transaction {
         &mut self,
         runtime: &str,
         name: &str,
+        settings: &ProfileSettings,
     ) -> Result<ProfileId, StoreError> {
         let id = ProfileId::new();
         sqlx::query(
@@ -289,7 +290,7 @@ impl Transaction {
         .bind(id.to_string())
         .bind(runtime)
         .bind(name)
-        .bind(to_json("settings", &ProfileSettings::default())?)
+        .bind(to_json("settings", settings)?)
         .bind(now_ms())
         .execute(&mut *self.inner)
         .await

@@ -24,9 +24,75 @@ pub struct Task {
     pub attempts: i64,
 }
 
+/// What a new task is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct NewTask<'a> {
+    /// The queue that it goes into.
+    pub queue: &'a str,
+    /// What kind of work it is.
+    pub kind: &'a str,
+    /// What it is about.
+    pub subject: &'a str,
+    /// For whom it is done: those for whom something is done take turns. Empty where it is for all.
+    pub share: &'a str,
+    /// What the work needs to know.
+    pub payload: &'a Value,
+    /// When it is due.
+    pub due: DateTime<Utc>,
+}
+
+/// How a task stands that is waited for.
+#[derive(Debug, Clone)]
+pub struct TaskStanding {
+    /// When it is due.
+    pub due_at: DateTime<Utc>,
+    /// Why it was put off, where it was.
+    pub last_error: Option<String>,
+    /// Whether somebody does it.
+    pub is_taken: bool,
+    /// Whether somebody does others of its queue and kind.
+    pub others_are_taken: bool,
+}
+
 impl Store {
-    /// Takes the task of a queue that is due longest, for `milliseconds`; after them somebody
-    /// else may take it.
+    /// How a task stands; nothing where there is none.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn task_standing(
+        &self,
+        queue: &str,
+        kind: &str,
+        subject: &str,
+    ) -> Result<Option<TaskStanding>, StoreError> {
+        let now = now_ms();
+        let row = sqlx::query(
+            "SELECT due_at, last_error, COALESCE(taken_until, 0) AS taken_until, \
+             (SELECT COUNT(*) FROM tasks AS others WHERE others.queue = $1 AND others.kind = $2 \
+             AND others.subject <> $3 AND COALESCE(others.taken_until, 0) > $4) AS others_taken \
+             FROM tasks WHERE queue = $1 AND kind = $2 AND subject = $3",
+        )
+        .bind(queue)
+        .bind(kind)
+        .bind(subject)
+        .bind(now)
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(statement("looking how a task stands"))?;
+        row.map(|row| {
+            Ok(TaskStanding {
+                due_at: row.time("due_at")?,
+                last_error: row.maybe_text("last_error")?,
+                is_taken: row.number("taken_until")? > now,
+                others_are_taken: row.number("others_taken")? > 0,
+            })
+        })
+        .transpose()
+    }
+
+    /// Takes a task of a queue that is due, for `milliseconds`; after them somebody else may take
+    /// it. Of several shares the one comes first for which a task was taken longest ago, and of one
+    /// share the task that is due longest.
     ///
     /// # Errors
     /// When a statement fails.
@@ -37,19 +103,17 @@ impl Store {
     ) -> Result<Option<Task>, StoreError> {
         let mut changes = self.begin().await?;
         let now = now_ms();
-        // On SQLite there is one writer at a time anyway.
-        let select = match self.backend() {
-            Backend::Sqlite => {
-                "SELECT id, kind, subject, payload, attempts FROM tasks WHERE queue = $1 \
-                 AND due_at <= $2 AND COALESCE(taken_until, 0) <= $2 ORDER BY due_at LIMIT 1"
-            }
-            Backend::Postgres => {
-                "SELECT id, kind, subject, payload, attempts FROM tasks WHERE queue = $1 \
-                 AND due_at <= $2 AND COALESCE(taken_until, 0) <= $2 ORDER BY due_at LIMIT 1 \
-                 FOR UPDATE SKIP LOCKED"
-            }
+        let select = "SELECT tasks.id, kind, subject, payload, attempts, tasks.share FROM tasks \
+             LEFT JOIN task_turns ON task_turns.queue = tasks.queue \
+             AND task_turns.share = tasks.share WHERE tasks.queue = $1 \
+             AND due_at <= $2 AND COALESCE(taken_until, 0) <= $2 \
+             ORDER BY COALESCE(task_turns.turn, 0), due_at LIMIT 1";
+        let lock = match self.backend() {
+            // There is one writer at a time anyway.
+            Backend::Sqlite => "",
+            Backend::Postgres => " FOR UPDATE OF tasks SKIP LOCKED",
         };
-        let row = sqlx::query(select)
+        let row = sqlx::query(sqlx::AssertSqlSafe(format!("{select}{lock}")))
             .bind(queue)
             .bind(now)
             .fetch_optional(&mut *changes.inner)
@@ -70,6 +134,7 @@ impl Store {
             .execute(&mut *changes.inner)
             .await
             .map_err(statement("taking a task"))?;
+        changes.take_turn(queue, &row.text("share")?).await?;
         changes.commit().await?;
         Ok(Some(task))
     }
@@ -144,7 +209,7 @@ impl Store {
 }
 
 impl Transaction {
-    /// Puts a task into a queue, unless one of this kind and subject is there.
+    /// Puts a task that is done for all into a queue, unless one of this kind and subject is there.
     ///
     /// # Errors
     /// When the statement fails.
@@ -156,19 +221,55 @@ impl Transaction {
         payload: &Value,
         due: DateTime<Utc>,
     ) -> Result<(), StoreError> {
+        let share = "";
+        self.enqueue_new(&NewTask {
+            queue,
+            kind,
+            subject,
+            share,
+            payload,
+            due,
+        })
+        .await
+    }
+
+    /// Puts a task into a queue, unless one of its kind and subject is there.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn enqueue_new(&mut self, new: &NewTask<'_>) -> Result<(), StoreError> {
         sqlx::query(
-            "INSERT INTO tasks (id, queue, kind, subject, payload, due_at) \
-             VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (queue, kind, subject) DO NOTHING",
+            "INSERT INTO tasks (id, queue, kind, subject, payload, due_at, share) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (queue, kind, subject) DO NOTHING",
         )
         .bind(TaskId::new().to_string())
-        .bind(queue)
-        .bind(kind)
-        .bind(subject)
-        .bind(to_json("payload", payload)?)
-        .bind(to_ms(due))
+        .bind(new.queue)
+        .bind(new.kind)
+        .bind(new.subject)
+        .bind(to_json("payload", new.payload)?)
+        .bind(to_ms(new.due))
+        .bind(new.share)
         .execute(&mut *self.inner)
         .await
         .map_err(statement("putting a task into a queue"))?;
         Ok(())
+    }
+
+    /// A task was taken for somebody: all others of the queue come before the next one.
+    async fn take_turn(&mut self, queue: &str, share: &str) -> Result<(), StoreError> {
+        if share.is_empty() {
+            return Ok(());
+        }
+        sqlx::query(
+            "INSERT INTO task_turns (queue, share, turn) VALUES ($1, $2, \
+             (SELECT COALESCE(MAX(turn), 0) + 1 FROM task_turns WHERE queue = $1)) \
+             ON CONFLICT (queue, share) DO UPDATE SET turn = excluded.turn",
+        )
+        .bind(queue)
+        .bind(share)
+        .execute(&mut *self.inner)
+        .await
+        .map(|_| ())
+        .map_err(statement("noting for whom a task was taken"))
     }
 }

@@ -14,6 +14,7 @@ const EMPTY: ModelValues = {
   context_tokens: 32_768,
   connect_timeout_seconds: 10,
   silence_timeout_seconds: 120,
+  reply_timeout_seconds: 1_800,
 };
 
 /** Makes a model and leads to its page, where it is tested. */

@@ -10,6 +10,7 @@ export interface ModelValues {
   context_tokens: number;
   connect_timeout_seconds: number;
   silence_timeout_seconds: number;
+  reply_timeout_seconds: number;
 }
 
 interface Props {
@@ -61,6 +62,14 @@ export const ModelFields = ({ values, set }: Props) => (
       min={1}
       value={values.silence_timeout_seconds}
       onChange={(silence_timeout_seconds) => set({ silence_timeout_seconds })}
+    />
+    <NumberField
+      label="Longest reply"
+      unit="seconds"
+      help="Model and code together, after which a reply is ended"
+      min={1}
+      value={values.reply_timeout_seconds}
+      onChange={(reply_timeout_seconds) => set({ reply_timeout_seconds })}
     />
   </Fields>
 );

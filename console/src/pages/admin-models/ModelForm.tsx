@@ -17,6 +17,7 @@ export const draftOf = (one: Model): Versioned<ModelValues> => ({
     context_tokens: one.context_tokens,
     connect_timeout_seconds: one.connect_timeout_seconds,
     silence_timeout_seconds: one.silence_timeout_seconds,
+    reply_timeout_seconds: one.reply_timeout_seconds,
   },
 });
 

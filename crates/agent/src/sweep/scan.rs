@@ -10,7 +10,6 @@ use ring::digest::{Context, SHA256};
 use rustix::fs::{Stat, fstat};
 use rustix::io::Errno;
 
-use super::office;
 use crate::files::{FileError, Workspace, digest};
 
 /// Bytes read at once.
@@ -22,8 +21,6 @@ pub(super) struct Found {
     pub(super) sha256: BodyDigest,
     /// Whether the content is what the name says.
     pub(super) agrees: bool,
-    /// Bytes that were read a second time.
-    pub(super) bytes_besides: u64,
 }
 
 /// Opens a file with one name.
@@ -53,15 +50,12 @@ pub(super) fn scan(
     hash_all: bool,
 ) -> Result<Found, LeftOutReason> {
     let size = u64::try_from(before.st_size).unwrap_or(0);
-    let (container_agrees, bytes_besides) = match file_type.and_then(FileType::office_folder) {
-        Some(folder) => office::holds(file, size, folder),
-        None => (true, 0),
-    };
+
     let mut check = file_type.map(Check::new);
     let mut hash = Context::new(&SHA256);
     let mut buffer = vec![0; READ_BYTES];
     let mut bytes = 0;
-    let mut agrees = container_agrees;
+    let mut agrees = true;
     while bytes < size && (agrees || hash_all) {
         let want = usize::try_from(size - bytes).map_or(READ_BYTES, |left| left.min(READ_BYTES));
         match rustix::io::read(file, &mut buffer[..want]) {
@@ -88,6 +82,5 @@ pub(super) fn scan(
         bytes,
         sha256: digest(hash),
         agrees: agrees && check.is_none_or(Check::finish),
-        bytes_besides,
     })
 }

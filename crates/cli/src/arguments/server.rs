@@ -56,6 +56,16 @@ pub(crate) struct ServeArguments {
         action = clap::ArgAction::Set)]
     pub(crate) sandbox_gui_config: bool,
 
+    /// What runs the sandboxes of this machine. Whoever may use Docker's socket is root on it, and so
+    /// is whoever takes over a server that may
+    #[arg(long, value_name = "NAME", env = "GATEWAY_RUNTIME", value_enum,
+        default_value_t = MachineRuntimeName::Embedded)]
+    pub(crate) runtime: MachineRuntimeName,
+
+    /// Docker's socket, with `--runtime docker`; /var/run/docker.sock unless set
+    #[arg(long, value_name = "PATH", env = "GATEWAY_DOCKER_SOCKET")]
+    pub(crate) docker_socket: Option<PathBuf>,
+
     /// How many sandboxes there may be on this machine at once; 50 unless set
     #[arg(long, value_name = "COUNT", env = "GATEWAY_MAX_SANDBOXES")]
     pub(crate) max_sandboxes: Option<u32>,
@@ -81,6 +91,15 @@ pub(crate) struct ServeArguments {
     /// Where its data are
     #[command(flatten)]
     pub(crate) place: PlaceArguments,
+}
+
+/// What can run the sandboxes of a server's own machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum MachineRuntimeName {
+    /// Boxes of the machine's own, without a container engine
+    Embedded,
+    /// Containers of a Docker engine
+    Docker,
 }
 
 /// What a server and a worker take alike.

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use glovebox_protocol::error::ErrorCode;
 use glovebox_server::program::{ProgramError, Server, open_store};
-use glovebox_server::{Config, GatewayProgram, PublicUrl, Queue, TlsFiles};
+use glovebox_server::{Config, GatewayProgram, MachineRuntime, PublicUrl, Queue, TlsFiles};
 use glovebox_store::StoreError;
 use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 
-use crate::arguments::{PlaceArguments, ServeArguments, WorkerArguments};
+use crate::arguments::{MachineRuntimeName, PlaceArguments, ServeArguments, WorkerArguments};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::installation;
@@ -22,7 +22,11 @@ pub(crate) async fn serve(
     environment: &Environment,
 ) -> Result<(), Failure> {
     let _log = log(&arguments.work.log)?;
-    super::setup::ensure(arguments.place.data.clone(), environment).await?;
+    let runtime = runtime(arguments)?;
+    // Containers stand on their image.
+    if runtime == MachineRuntime::Embedded {
+        super::setup::ensure(arguments.place.data.clone(), environment).await?;
+    }
     let public_url = arguments.public_url.as_deref().map(PublicUrl::parse);
     let mut config = Config {
         listen: arguments.listen,
@@ -36,6 +40,7 @@ pub(crate) async fn serve(
         queues: queues(&arguments.work.queues)?,
         ..config(&arguments.place, environment, &arguments.accept_weaker)?
     };
+    config.gateway.runtime = runtime;
     config.gateway.max_sandboxes = arguments.max_sandboxes;
     config.gateway.max_memory = arguments.max_memory;
     // Before anybody can know that it runs: an uncaught signal would end it at once.
@@ -47,6 +52,19 @@ pub(crate) async fn serve(
         signals.next().await;
     };
     server.run(stop).await.map_err(from_program)
+}
+
+/// What runs the sandboxes of this machine.
+fn runtime(arguments: &ServeArguments) -> Result<MachineRuntime, Failure> {
+    match (arguments.runtime, &arguments.docker_socket) {
+        (MachineRuntimeName::Docker, socket) => Ok(MachineRuntime::Docker {
+            socket: socket.clone(),
+        }),
+        (MachineRuntimeName::Embedded, None) => Ok(MachineRuntime::Embedded),
+        (MachineRuntimeName::Embedded, Some(_)) => Err(Failure::usage(
+            "--docker-socket is set without --runtime docker; say which of them is meant",
+        )),
+    }
 }
 
 /// The certificate and its key: both or none, each wherever it was said.
@@ -160,6 +178,7 @@ pub(crate) fn config(
         queues: Vec::new(),
         gateway: GatewayProgram {
             program: gateway_program()?,
+            runtime: MachineRuntime::Embedded,
             tree,
             run: data.join("run"),
             search: environment.path.clone(),

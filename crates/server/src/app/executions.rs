@@ -22,7 +22,7 @@ use super::App;
 use super::gate::Grant;
 use super::running::Driven;
 use super::sandboxes::SandboxError;
-use crate::failure::chain;
+use crate::failure::{chain, is_disk_full};
 
 /// How many events are stored together at most.
 const BATCH: usize = 256;
@@ -315,12 +315,18 @@ impl Drive {
                 Ok(events) => events.into_iter().for_each(|body| kept.push(body)),
                 // The code has run all the same, and that is what its end says.
                 Err(error) => {
+                    let why = if is_disk_full(&error) {
+                        "the server's disk is full, so that it could not store"
+                    } else {
+                        "the server could not store"
+                    };
                     let error = chain(&error);
                     tracing::error!(sandbox = %self.sandbox, error, "collecting what code saved");
                     kept.push(EventBody::NotCollected {
-                        message: "the server could not store what the code saved; the files are \
-                                  still in the sandbox, and the next run collects them"
-                            .into(),
+                        message: format!(
+                            "{why} what the code saved; the files are still in the sandbox, and \
+                             the next run collects them"
+                        ),
                     });
                 }
             }

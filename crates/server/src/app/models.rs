@@ -49,6 +49,8 @@ pub struct ModelChanges {
     pub connect_timeout_seconds: Option<u32>,
     /// How long nothing may come before an answer is given up, in seconds.
     pub silence_timeout_seconds: Option<u32>,
+    /// How long a whole reply may take, code and all, in seconds.
+    pub reply_timeout_seconds: Option<u32>,
     /// Whether it is the one that chat asks from now on.
     pub is_default: bool,
     /// The key; `Some(None)` takes it away.
@@ -82,6 +84,7 @@ impl App {
         let id = changes.create_model(&settings).await?;
         let mut fields = vec!["name", "base_url", "model", "context_tokens"];
         fields.extend(["connect_timeout_seconds", "silence_timeout_seconds"]);
+        fields.push("reply_timeout_seconds");
         if let Some(key) = &api_key {
             let name = Model::secret_name(id);
             changes
@@ -201,6 +204,7 @@ impl App {
             context_tokens: settings.context_tokens,
             connect_timeout: seconds(settings.connect_timeout_seconds),
             silence_timeout: seconds(settings.silence_timeout_seconds),
+            reply_timeout: seconds(settings.reply_timeout_seconds),
             api_key: key.map(Zeroizing::new),
         })
     }
@@ -216,6 +220,9 @@ impl ModelChanges {
             context_tokens: self.context_tokens.unwrap_or(before.context_tokens),
             connect_timeout_seconds: seconds.0.unwrap_or(before.connect_timeout_seconds),
             silence_timeout_seconds: seconds.1.unwrap_or(before.silence_timeout_seconds),
+            reply_timeout_seconds: self
+                .reply_timeout_seconds
+                .unwrap_or(before.reply_timeout_seconds),
         }
     }
 }
@@ -237,6 +244,10 @@ fn changed(before: &ModelSettings, after: &ModelSettings) -> Vec<&'static str> {
         (
             "silence_timeout_seconds",
             before.silence_timeout_seconds != after.silence_timeout_seconds,
+        ),
+        (
+            "reply_timeout_seconds",
+            before.reply_timeout_seconds != after.reply_timeout_seconds,
         ),
     ]
     .into_iter()
@@ -269,7 +280,7 @@ fn checked(mut settings: ModelSettings) -> Result<(ModelSettings, BaseUrl), Mode
     let is_word = |text: &str, most: usize| {
         (1..=most).contains(&text.chars().count()) && !text.chars().any(char::is_control)
     };
-    let rules: [(&'static str, bool, &'static str); 6] = [
+    let rules: [(&'static str, bool, &'static str); 7] = [
         (
             "name",
             is_word(&settings.name, 80),
@@ -299,6 +310,11 @@ fn checked(mut settings: ModelSettings) -> Result<(ModelSettings, BaseUrl), Mode
             "silence_timeout_seconds",
             (1..=600).contains(&settings.silence_timeout_seconds),
             "is from 1 to 600",
+        ),
+        (
+            "reply_timeout_seconds",
+            (1..=86_400).contains(&settings.reply_timeout_seconds),
+            "is from 1 to 86400",
         ),
     ];
     match rules.into_iter().find(|(_, is_good, _)| !is_good) {

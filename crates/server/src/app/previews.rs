@@ -14,12 +14,14 @@ use chrono::{TimeDelta, Utc};
 use futures_util::stream::BoxStream;
 use glovebox_protocol::ids::PreviewId;
 use glovebox_store::{
-    Access, NewPreview, ObjectKey, Preview, PreviewPart, PreviewSource, PreviewState, StoreError,
+    Access, NewPreview, NewTask, ObjectKey, Preview, PreviewPart, PreviewSource, PreviewState,
+    StoreError, TaskStanding,
 };
 use serde_json::json;
 
 use super::App;
 use crate::failure::chain;
+use crate::worker::Queue;
 use contents::Contents;
 use format::Format;
 
@@ -35,8 +37,37 @@ pub(crate) const FORGET: &str = "forget";
 /// How long a failure that may pass stands before asking again tries again, in seconds.
 const RETRY_AFTER_SECONDS: i64 = 5;
 
+/// After how long a preview that nobody has begun is one that no worker sees, in seconds: an idle
+/// worker looks every second.
+const UNATTENDED_SECONDS: i64 = 5;
+
 /// The largest file that is looked into, in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 100 << 20;
+
+/// Why a preview waits, where it does for long enough that somebody asks.
+fn waits(standing: &TaskStanding) -> Contents {
+    let (message, fix) = if standing.is_taken {
+        (None, None)
+    } else if let Some(error) = &standing.last_error {
+        let again = "it is tried again by itself in a moment";
+        (Some(error.clone()), Some(again.to_owned()))
+    } else if standing.others_are_taken {
+        let message = "other files are seen to first; workspaces take turns";
+        (Some(message.to_owned()), None)
+    } else if Utc::now() - standing.due_at > TimeDelta::seconds(UNATTENDED_SECONDS) {
+        let message = "no worker makes previews just now";
+        let fix = "ask a system admin to start one: `glovebox worker`, or a server, with the queue \
+                   `preview`";
+        (Some(message.to_owned()), Some(fix.to_owned()))
+    } else {
+        (None, None)
+    };
+    Contents {
+        message,
+        fix,
+        ..Contents::default()
+    }
+}
 
 impl App {
     /// What a file looks like, as far as it is known. Asks for it where nobody has.
@@ -74,14 +105,29 @@ impl App {
         let is_wanted = matches!(preview.state, PreviewState::Waiting | PreviewState::Making);
         if is_wanted {
             let subject = preview.id.to_string();
-            let queue = crate::worker::Queue::Preview.name();
-            changes
-                .enqueue(queue, MAKE, &subject, &json!({}), Utc::now())
-                .await?;
+            let new = NewTask {
+                queue: Queue::Preview.name(),
+                kind: MAKE,
+                subject: &subject,
+                // Workspaces take turns: nobody waits until all files of another one are seen.
+                share: &preview.workspace_id.to_string(),
+                payload: &json!({}),
+                due: Utc::now(),
+            };
+            changes.enqueue_new(&new).await?;
         }
         changes.commit().await?;
         if is_wanted {
             self.preview_wanted().notify_one();
+        }
+        if preview.state == PreviewState::Waiting {
+            let queue = Queue::Preview.name();
+            let standing = self
+                .store()
+                .task_standing(queue, MAKE, &preview.id.to_string())
+                .await?;
+            let why = standing.map_or_else(Contents::default, |standing| waits(&standing));
+            preview.contents = serde_json::to_value(why).unwrap_or_default();
         }
         Ok(Some(preview))
     }
@@ -148,5 +194,45 @@ impl App {
             media_type: media_type.into(),
         };
         self.store().keep_preview_part(id, &part).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preview_that_waits_says_why() {
+        let now = Utc::now();
+        let standing = TaskStanding {
+            due_at: now,
+            last_error: None,
+            is_taken: false,
+            others_are_taken: false,
+        };
+        let why = |standing: &TaskStanding| waits(standing).message.unwrap_or_default();
+        assert_eq!(why(&standing), "");
+        let taken = TaskStanding {
+            is_taken: true,
+            last_error: Some("there was no room".into()),
+            ..standing.clone()
+        };
+        assert_eq!(why(&taken), "", "somebody has just begun");
+        let behind = TaskStanding {
+            others_are_taken: true,
+            ..standing.clone()
+        };
+        assert!(why(&behind).contains("take turns"));
+        let put_off = TaskStanding {
+            last_error: Some("there was no room".into()),
+            ..behind
+        };
+        assert_eq!(why(&put_off), "there was no room");
+        let unseen = TaskStanding {
+            due_at: now - TimeDelta::minutes(1),
+            ..standing
+        };
+        assert!(why(&unseen).contains("no worker"));
+        assert!(waits(&unseen).fix.unwrap().contains("glovebox worker"));
     }
 }

@@ -17,12 +17,6 @@ use super::gate::{DEPLOYMENT, Deployment};
 use super::profile_settings::{changed, check};
 use crate::failure::chain;
 
-/// What this machine's own profile is called at first.
-pub(crate) const THIS_MACHINE: &str = "This machine";
-
-/// The runtime of sandboxes on this machine.
-pub(crate) const EMBEDDED: &str = "embedded";
-
 /// What has to be acknowledged of a runtime that shares the host's kernel.
 pub const SHARED_KERNEL: &str = "shared_kernel";
 
@@ -89,29 +83,6 @@ pub enum ProfileError {
 }
 
 impl App {
-    /// Makes sure that there is a profile of this machine. Of several servers that do it at once,
-    /// one does.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn ensure_this_machine(&self) -> Result<(), StoreError> {
-        let profiles = self.store().profiles().await?;
-        if profiles.iter().any(|profile| profile.runtime == EMBEDDED) {
-            return Ok(());
-        }
-        let mut changes = self.store().begin().await?;
-        let made = changes.create_profile(EMBEDDED, THIS_MACHINE).await;
-        match made {
-            Ok(id) => {
-                let entry = entry("profile.create", id, THIS_MACHINE, &["name", "runtime"]);
-                changes.record(&Actor::system(), entry).await?;
-                changes.commit().await
-            }
-            Err(StoreError::Taken { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
     /// All profiles with what is known of them, by age.
     ///
     /// # Errors
@@ -136,7 +107,10 @@ impl App {
         let acknowledgements = store.acknowledgements(id).await?;
         let deployment: Deployment = store.setting(DEPLOYMENT).await?.unwrap_or_default();
         let required = vec![SHARED_KERNEL];
-        let blockers = blockers(test.as_ref(), canary.as_ref(), &acknowledgements, &required);
+        // What was proven of another runtime than the gateway's counts for nothing now.
+        let is_driven = self.is_driven(&profile);
+        let [tested, reached] = [&test, &canary].map(|check| check.as_ref().filter(|_| is_driven));
+        let blockers = blockers(tested, reached, &acknowledgements, &required);
         Ok(ProfileDetail {
             is_default: deployment.default_profile == Some(id),
             profile,
@@ -161,6 +135,7 @@ impl App {
         let profile = self.store().profile(id).await?;
         let profile = profile.ok_or(ProfileError::NotFound)?;
         let (is_passed, report) = match self.gateway().preflight().await {
+            _ if !self.is_driven(&profile) => (false, self.another_runtime(&profile)),
             Ok(preflight) => {
                 let passed = preflight.status() != CheckStatus::Fail;
                 (passed, json!({ "checks": preflight.checks }))
@@ -191,6 +166,7 @@ impl App {
         )
         .await;
         let (is_passed, report) = match proven {
+            _ if !self.is_driven(&profile) => (false, self.another_runtime(&profile)),
             Ok(report) => {
                 let passed = report.wrong().next().is_none();
                 (passed, json!({ "results": report.results }))
@@ -200,6 +176,16 @@ impl App {
         self.keep_check(actor, &profile, CheckKind::Canary, is_passed, &report)
             .await?;
         self.profile_detail(id).await
+    }
+
+    /// What is found of a profile of a runtime that this server's gateway does not drive.
+    fn another_runtime(&self, profile: &Profile) -> serde_json::Value {
+        let driven = self.config().gateway.runtime.name();
+        json!({ "error": format!(
+            "the profile is of the runtime {}, and this server drives {driven}; start it with \
+             --runtime {}, or use a profile of {driven}",
+            profile.runtime, profile.runtime
+        ) })
     }
 
     async fn keep_check(
@@ -373,7 +359,12 @@ impl App {
     }
 }
 
-fn entry<'a>(action: &'a str, id: ProfileId, name: &'a str, fields: &'a [&'a str]) -> Entry<'a> {
+pub(super) fn entry<'a>(
+    action: &'a str,
+    id: ProfileId,
+    name: &'a str,
+    fields: &'a [&'a str],
+) -> Entry<'a> {
     Entry {
         action,
         object_kind: "profile",

@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
-use glovebox_protocol::content::{Check, FileType};
+use glovebox_protocol::content::{Archive, Check, FileType};
 use glovebox_store::{ObjectKey, StoreError};
 use ring::digest::{Context, SHA256};
 
@@ -90,6 +90,7 @@ pub(crate) fn too_large(limit: u64) -> ChatError {
 struct Looking {
     claimed: Option<(FileType, Check)>,
     text: Option<Check>,
+    archive: Archive,
     head: Vec<u8>,
 }
 
@@ -102,6 +103,7 @@ impl Looking {
         Self {
             claimed: claimed.map(|claimed| (claimed, Check::new(claimed))),
             text: Some(Check::new(FileType::Txt)),
+            archive: Archive::default(),
             head: Vec::new(),
         }
     }
@@ -109,6 +111,7 @@ impl Looking {
     fn update(&mut self, bytes: &[u8]) {
         let room = HEAD_BYTES.saturating_sub(self.head.len());
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.archive.update(bytes);
         self.claimed = self
             .claimed
             .take()
@@ -124,6 +127,9 @@ impl Looking {
             && check.finish()
         {
             return claimed.media_type();
+        }
+        if let Some(office) = self.archive.office_type() {
+            return office.media_type();
         }
         if let Some(known) = by_beginning(&self.head) {
             return known;
@@ -183,9 +189,32 @@ mod tests {
         assert_eq!(is("a.csv", b"%PDF-1.7 \x00"), "application/pdf");
         assert_eq!(is("a.png", b"<script>alert(1)</script>"), "text/plain");
         assert_eq!(is("a.pdf", b"\x00\x01\x02"), "application/octet-stream");
-        assert_eq!(is("a.xlsx", b"PK\x03\x04rest"), FileType::Xlsx.media_type());
         assert_eq!(is("a.bin", b"PK\x03\x04rest"), "application/zip");
         assert_eq!(is("song.mp3", b"ID3\x04\x00"), "audio/mpeg");
         assert_eq!(is("noending", b""), "text/plain");
+    }
+
+    #[test]
+    fn an_office_file_is_told_by_what_is_in_it() {
+        let folder = glovebox_testkit::repository().join("crates/cli/tests/real_files/data");
+        let read = |name: &str| fs_err::read(folder.join(name)).unwrap();
+        for (name, file_type) in [
+            ("deck.pptx", FileType::Pptx),
+            ("letter.docx", FileType::Docx),
+            ("weather.xlsx", FileType::Xlsx),
+        ] {
+            let bytes = read(name);
+            for named in [name, "a.pptx", "a.xlsx", "a.zip", "a"] {
+                assert_eq!(
+                    is(named, &bytes),
+                    file_type.media_type(),
+                    "{name} as {named}"
+                );
+            }
+            // A part of it is none, whatever it is called.
+            let half = &bytes[..bytes.len() / 2];
+            assert_eq!(is(name, half), "application/zip", "half of {name}");
+        }
+        assert_eq!(is("a.xlsx", b"PK\x03\x04rest"), "application/zip");
     }
 }

@@ -37,6 +37,7 @@ const MAX_ROUNDS: usize = 8;
 pub(crate) async fn reply(turn: &Turn, model: &ModelEndpoint) -> Result<(), TurnError> {
     let history = turn.history().await?;
     let files = turn.files().await?;
+    let knowledge = turn.knowledge().await?;
     let mut reply = Reply {
         session: Session::new(turn, model),
         voice: Voice::new(turn),
@@ -45,7 +46,7 @@ pub(crate) async fn reply(turn: &Turn, model: &ModelEndpoint) -> Result<(), Turn
         earlier: history::earlier_work(&history),
         work: Vec::new(),
     };
-    let system = prompts::assistant(&files);
+    let system = prompts::assistant(&files, &knowledge);
     let replied = reply.talk(&system).await;
     let finished = reply.voice.flush_all().await;
     let kept = Kept {

@@ -25,6 +25,9 @@ const LOOKS_PER_SIGN: u32 = 20;
 /// loses its sandbox before this is over.
 const STOP_PATIENCE: Duration = Duration::from_secs(90);
 
+/// How long it is waited before it is tried again to keep how a reply ended.
+const END_AGAIN: Duration = Duration::from_secs(1);
+
 impl App {
     /// Drives a reply that was placed. It goes on when this returns.
     pub(crate) fn drive_reply(
@@ -70,8 +73,20 @@ async fn drive(app: App, turn: Arc<Turn>, driven: Driven) {
             (ReplyOutcome::Failed, Some(given_up()))
         }
     };
-    if let Err(error) = turn.end(outcome, error).await {
-        tracing::error!(%reply, error = chain(&error), "a reply's end was not kept");
+    keep_end(&turn, outcome, error).await;
+}
+
+/// Keeps how a reply ended, as soon as that can be kept: while the disk is full nothing can, and to
+/// whoever looks the reply goes on.
+async fn keep_end(turn: &Turn, outcome: ReplyOutcome, failure: Option<ReplyFailure>) {
+    let mut is_told = false;
+    while let Err(error) = turn.end(outcome, failure.clone()).await {
+        if !is_told {
+            let (reply, error) = (turn.reply(), chain(&error));
+            tracing::error!(%reply, error, "a reply's end is not kept, and is tried again");
+            is_told = true;
+        }
+        tokio::time::sleep_until(Instant::now() + END_AGAIN).await;
     }
 }
 

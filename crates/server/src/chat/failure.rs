@@ -1,5 +1,7 @@
 //! What stands in the way of a reply, in plain words: a code, a sentence, and what to do.
 
+use std::time::Duration;
+
 use glovebox_client::ClientError;
 use glovebox_protocol::error::{ErrorBody, ErrorCode};
 use glovebox_protocol::thread::ReplyFailure;
@@ -9,7 +11,7 @@ use super::turn::TurnError;
 use crate::app::executions::ExecutionError;
 use crate::app::gate::Denial;
 use crate::app::sandboxes::SandboxError;
-use crate::failure::chain;
+use crate::failure::{DISK_FULL, chain, is_disk_full};
 
 /// What to do where the runtime cannot be had just now.
 const LATER: &str = "try again in a moment; a system admin sees the reason at Admin → System → \
@@ -24,7 +26,7 @@ pub(super) fn of_store(error: &StoreError) -> ReplyFailure {
     if is_disk_full(error) {
         return ReplyFailure::new(
             "disk_full",
-            "the server's disk is full, so that nothing more can be kept",
+            DISK_FULL,
             "ask whoever runs the server for room, then try again",
         );
     }
@@ -33,21 +35,6 @@ pub(super) fn of_store(error: &StoreError) -> ReplyFailure {
         "the server could not keep what happened",
         "try again; an administrator finds the reason in the server's log",
     )
-}
-
-/// Whether somewhere below a disk had no room.
-fn is_disk_full(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut below = Some(error);
-    while let Some(error) = below {
-        let is_full = error
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::StorageFull);
-        if is_full || error.to_string().contains("disk is full") {
-            return true;
-        }
-        below = error.source();
-    }
-    false
 }
 
 pub(super) fn of_denial(denial: Denial) -> ReplyFailure {
@@ -83,6 +70,31 @@ pub(super) fn of_execution(error: ExecutionError) -> TurnError {
             refused("internal", message, LATER)
         }
     }
+}
+
+/// The reply took longer than one of its model may.
+pub(super) fn out_of_time(limit: Duration) -> ReplyFailure {
+    ReplyFailure::new(
+        "reply_timeout",
+        format!(
+            "the reply was ended after {}, the longest that one of this model may take",
+            in_words(limit)
+        ),
+        "try again, or ask for less at once; a system admin sets the time at Admin → System → \
+         Models",
+    )
+}
+
+/// A length of time as people say it.
+fn in_words(length: Duration) -> String {
+    let seconds = length.as_secs();
+    let (count, unit) = if seconds >= 120 && seconds.is_multiple_of(60) {
+        (seconds / 60, "minute")
+    } else {
+        (seconds, "second")
+    };
+    let s = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{s}")
 }
 
 /// The sandbox ended in the middle.
@@ -146,14 +158,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_told_from_other_faults() {
-        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-        let other = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-        assert!(is_disk_full(&full));
-        assert!(!is_disk_full(&other));
-        #[derive(Debug, thiserror::Error)]
-        #[error("writing")]
-        struct Above(#[source] std::io::Error);
-        assert!(is_disk_full(&Above(full)));
+    fn a_time_is_told_as_people_say_it() {
+        for (seconds, words) in [(1, "1 second"), (90, "90 seconds"), (1_800, "30 minutes")] {
+            assert_eq!(in_words(Duration::from_secs(seconds)), words);
+        }
     }
 }

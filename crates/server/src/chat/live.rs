@@ -79,6 +79,11 @@ impl Live {
         }
     }
 
+    /// Whether this process drives a reply.
+    pub(crate) fn is_driven(&self, reply: MessageId) -> bool {
+        self.lock().replies.contains_key(&reply)
+    }
+
     /// Asks for the end of a reply, where this process drives it.
     pub(crate) fn stop(&self, reply: MessageId) {
         if let Some(sender) = self.lock().replies.get(&reply) {
@@ -143,12 +148,13 @@ mod tests {
     async fn a_reply_that_is_driven_here_can_be_stopped_here() {
         let (live, reply) = (Live::default(), MessageId::new());
         let driven = live.drive(reply);
+        assert!(live.is_driven(reply));
         let mut stop = driven.stop();
         live.stop(MessageId::new());
         assert!(!*stop.borrow());
         live.stop(reply);
         stop.wait_for(|asked| *asked).await.unwrap();
         drop(driven);
-        assert!(live.lock().replies.is_empty());
+        assert!(!live.is_driven(reply) && live.lock().replies.is_empty());
     }
 }

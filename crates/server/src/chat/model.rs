@@ -42,6 +42,8 @@ pub struct ModelEndpoint {
     pub connect_timeout: Duration,
     /// How long nothing may come before an answer is given up.
     pub silence_timeout: Duration,
+    /// How long a whole reply may take, code and all.
+    pub reply_timeout: Duration,
     /// What proves to the endpoint who asks.
     pub api_key: Option<Zeroizing<String>>,
 }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{MessageId, ThreadId};
 use glovebox_protocol::thread::{Author, SentFile};
-use glovebox_store::{Artifact, Attachment, Message, MessageRole, StoreError};
+use glovebox_store::{Access, Artifact, Attachment, Message, MessageRole, StoreError};
 use serde_json::Value;
 
-use super::turn::{FileKind, PastMessage, Speaker, ThreadFile};
+use super::turn::{FileKind, Knowledge, PastMessage, Speaker, ThreadFile};
 use crate::app::App;
 
 /// How many messages and replies are looked back at, most of all.
@@ -99,6 +99,36 @@ pub(super) async fn files(app: &App, thread: ThreadId) -> Result<Vec<ThreadFile>
         files.insert(file.name.clone(), file);
     }
     Ok(files.into_values().collect())
+}
+
+/// How many names of a knowledge base are told.
+const MOST_NAMES: u32 = 100;
+
+/// How many characters they have together: a model with a short memory has to have room for more.
+const MOST_CHARACTERS: usize = 4_000;
+
+/// What the knowledge base of a workspace holds, the newest files first.
+pub(super) async fn knowledge(app: &App, access: &Access) -> Result<Knowledge, StoreError> {
+    let files = app
+        .store()
+        .knowledge_of(access, None, MOST_NAMES + 1)
+        .await?;
+    let there = files.len();
+    let mut left = MOST_CHARACTERS;
+    let names: Vec<_> = files
+        .into_iter()
+        .map(|file| file.name)
+        .take(MOST_NAMES as usize)
+        .take_while(|name| {
+            let fits = name.chars().count() <= left;
+            left = left.saturating_sub(name.chars().count());
+            fits
+        })
+        .collect();
+    Ok(Knowledge {
+        has_more: names.len() < there,
+        names,
+    })
 }
 
 /// An artifact as a file of its thread.

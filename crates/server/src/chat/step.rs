@@ -51,7 +51,7 @@ pub(super) async fn run(turn: &Turn, step: u32, code: &str) -> Result<StepReport
     let ended = running.go(code).await;
     let verdict = match &ended {
         Ok(verdict) => verdict.clone(),
-        Err(error) => given_up(error),
+        Err(error) => given_up(turn, error),
     };
     let (gathered, execution) = (running.gathered, running.execution);
     turn.tell(ThreadEventBody::StepEnded {
@@ -68,10 +68,16 @@ pub(super) async fn run(turn: &Turn, step: u32, code: &str) -> Result<StepReport
 }
 
 /// What is told of a step that could not run, or not to its end.
-fn given_up(error: &TurnError) -> Verdict {
+fn given_up(turn: &Turn, error: &TurnError) -> Verdict {
     let (summary, fix) = match error {
         TurnError::Refused(failure) => (failure.message.clone(), Some(failure.fix.clone())),
-        TurnError::Stopped => ("was stopped".into(), None),
+        TurnError::Stopped => match turn.ran_out() {
+            Some(limit) => {
+                let failure = failure::out_of_time(limit);
+                (failure.message, Some(failure.fix))
+            }
+            None => ("was stopped".into(), None),
+        },
         TurnError::Store(error) => {
             let failure = failure::of_store(error);
             (failure.message, Some(failure.fix))

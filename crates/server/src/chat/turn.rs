@@ -1,13 +1,14 @@
 //! What a reply can do: the only way from an assistant to a thread, its sandbox and its files.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use glovebox_protocol::ids::MessageId;
 use glovebox_protocol::thread::{
     Author, MessageKind, ReplyFailure, ReplyOutcome, SentFile, ThreadEventBody,
 };
-use glovebox_store::{Access, Message, StoreError, Thread};
+use glovebox_store::{Access, KeyScope, Message, StoreError, Thread};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -23,6 +24,8 @@ pub(crate) struct Turn {
     question: Message,
     reply: Message,
     stop: watch::Receiver<bool>,
+    /// How long it was allowed to take, once that is over.
+    ran_out: OnceLock<Duration>,
     steps: AtomicU32,
     /// What a model is to be told with the next step.
     carried: Mutex<Vec<String>>,
@@ -52,6 +55,15 @@ pub(crate) struct ThreadFile {
     pub(crate) kind: FileKind,
     /// Which version of its name, for an artifact.
     pub(crate) version: Option<u32>,
+}
+
+/// What the knowledge base of the workspace holds, as far as it is told to a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Knowledge {
+    /// Names, those of the newest files first.
+    pub(crate) names: Vec<String>,
+    /// Whether it holds more.
+    pub(crate) has_more: bool,
 }
 
 /// Who said something.
@@ -139,6 +151,7 @@ impl Turn {
             question,
             reply,
             stop,
+            ran_out: OnceLock::new(),
             steps: AtomicU32::new(0),
             carried: Mutex::default(),
         }
@@ -214,6 +227,21 @@ impl Turn {
         *self.stop.borrow()
     }
 
+    /// The time of the reply is over: it ends like one that is stopped, but for what is told of it.
+    /// One that is being stopped already stays so.
+    pub(super) fn run_out(&self, limit: Duration) {
+        if !self.is_stopped() {
+            // It runs out once.
+            let _ = self.ran_out.set(limit);
+            self.app.live().stop(self.reply.id);
+        }
+    }
+
+    /// How long it was allowed to take, where that is why it ends.
+    pub(super) fn ran_out(&self) -> Option<Duration> {
+        self.ran_out.get().copied()
+    }
+
     /// Runs code in the thread's sandbox as the next step. Everything that people see of it is
     /// told: its start, what happens, what is saved, its end.
     pub(crate) async fn run_python(&self, code: &str) -> Result<StepReport, TurnError> {
@@ -232,6 +260,15 @@ impl Turn {
     /// Puts a file of the knowledge base into the thread's sandbox by its name.
     pub(crate) async fn open_knowledge_file(&self, name: &str) -> Result<ThreadFile, TurnError> {
         super::stage::open_knowledge_file(self, name).await
+    }
+
+    /// What the knowledge base holds: nothing for whoever may not read it.
+    pub(crate) async fn knowledge(&self) -> Result<Knowledge, TurnError> {
+        let access = self.access().await?;
+        if !access.has_scope(KeyScope::KnowledgeRead) {
+            return Ok(Knowledge::default());
+        }
+        Ok(super::past::knowledge(&self.app, &access).await?)
     }
 
     /// What was said so far, the oldest first; last what this reply answers.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::gate::Denial;
-use crate::failure::chain;
+use crate::failure::{DISK_FULL, chain, is_disk_full};
 
 /// Why a request was not done. The request's id is put in where every answer passes.
 #[derive(Debug, Clone)]
@@ -132,6 +132,16 @@ impl ApiError {
         )
     }
 
+    /// The server has no room to keep anything.
+    pub fn disk_full() -> Self {
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "disk_full",
+            DISK_FULL,
+            "ask whoever runs the server for room, then try again",
+        )
+    }
+
     /// The server itself failed; the log has the reason under the request's id.
     pub fn internal() -> Self {
         Self::new(
@@ -203,7 +213,11 @@ impl From<StoreError> for ApiError {
             }
             _ => {
                 tracing::error!(error = chain(&error), "the store failed");
-                Self::internal()
+                if is_disk_full(&error) {
+                    Self::disk_full()
+                } else {
+                    Self::internal()
+                }
             }
         }
     }

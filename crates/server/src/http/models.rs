@@ -38,6 +38,8 @@ pub(crate) struct ModelView {
     connect_timeout_seconds: u32,
     /// How long nothing may come before an answer is given up.
     silence_timeout_seconds: u32,
+    /// How long a whole reply may take, code and all.
+    reply_timeout_seconds: u32,
     /// Whether it is the one that chat asks.
     is_default: bool,
     /// Whether there is a key; it is never shown.
@@ -56,6 +58,7 @@ impl From<Model> for ModelView {
             context_tokens: model.settings.context_tokens,
             connect_timeout_seconds: model.settings.connect_timeout_seconds,
             silence_timeout_seconds: model.settings.silence_timeout_seconds,
+            reply_timeout_seconds: model.settings.reply_timeout_seconds,
             is_default: model.is_default,
             has_api_key: model.has_api_key,
             version: model.version,
@@ -114,6 +117,9 @@ pub(crate) struct CreateModel {
     /// 120 where nobody says.
     #[serde(default)]
     silence_timeout_seconds: Option<u32>,
+    /// 1800 where nobody says.
+    #[serde(default)]
+    reply_timeout_seconds: Option<u32>,
     /// Whether it is the one that chat asks from now on; the first one is anyway.
     #[serde(default)]
     is_default: bool,
@@ -138,6 +144,7 @@ pub(crate) async fn create(
         context_tokens: body.context_tokens.unwrap_or(32_768),
         connect_timeout_seconds: body.connect_timeout_seconds.unwrap_or(10),
         silence_timeout_seconds: body.silence_timeout_seconds.unwrap_or(120),
+        reply_timeout_seconds: body.reply_timeout_seconds.unwrap_or(1_800),
     };
     let made = app
         .create_model(&admin.actor, settings, body.is_default, body.api_key)
@@ -163,6 +170,8 @@ pub(crate) struct ChangeModel {
     connect_timeout_seconds: Option<u32>,
     #[serde(default)]
     silence_timeout_seconds: Option<u32>,
+    #[serde(default)]
+    reply_timeout_seconds: Option<u32>,
     /// `true` makes it the one that chat asks.
     #[serde(default)]
     is_default: Option<bool>,
@@ -190,6 +199,7 @@ pub(crate) async fn change(
         context_tokens: body.context_tokens,
         connect_timeout_seconds: body.connect_timeout_seconds,
         silence_timeout_seconds: body.silence_timeout_seconds,
+        reply_timeout_seconds: body.reply_timeout_seconds,
         is_default: body.is_default == Some(true),
         api_key: body.api_key,
     };

@@ -22,6 +22,10 @@ pub(super) async fn sweep(app: &App) -> Result<(), StoreError> {
 /// Ends replies whose server is gone.
 async fn end_undriven(app: &App) -> Result<(), StoreError> {
     for reply in app.store().undriven_replies().await? {
+        // Where the disk was full, this very process could not say that it drives it.
+        if app.live().is_driven(reply.id) {
+            continue;
+        }
         let failure = ReplyFailure::new(
             "server_ended",
             "the server that worked on this reply was ended in the middle of it",

@@ -11,17 +11,17 @@ use crate::wire::{Who, listen, send};
 const KEY: &str = "sk-planted-chat-key-0123456789";
 
 /// Somebody who chats.
-struct Chat {
-    server: Running,
-    ada: Who,
-    workspace: String,
+pub(crate) struct Chat {
+    pub(crate) server: Running,
+    pub(crate) ada: Who,
+    pub(crate) workspace: String,
     thread: String,
     _folder: tempfile::TempDir,
 }
 
 impl Chat {
     /// A server with a thread, and the model as its default.
-    async fn with(model: &ScriptedModel, settings: Value) -> Self {
+    pub(crate) async fn with(model: &ScriptedModel, settings: Value) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let server = start(folder.path()).await;
         let (ada, workspace) = server.begin().await;
@@ -44,12 +44,12 @@ impl Chat {
         }
     }
 
-    fn path(&self, rest: &str) -> String {
+    pub(crate) fn path(&self, rest: &str) -> String {
         format!("/api/v1/threads/{}{rest}", self.thread)
     }
 
     /// Sends a message and gives the reply's id.
-    async fn send(&self, kind: &str, text: &str, attachments: Value) -> String {
+    pub(crate) async fn send(&self, kind: &str, text: &str, attachments: Value) -> String {
         let body = json!({ "text": text, "kind": kind, "attachments": attachments });
         let path = self.path("/messages");
         let accepted = self.server.call(&self.ada, "POST", &path, &body).await;
@@ -73,7 +73,7 @@ impl Chat {
     }
 
     /// The events of a reply from its start to its end.
-    async fn reply(&self, reply: &str) -> Vec<Value> {
+    pub(crate) async fn reply(&self, reply: &str) -> Vec<Value> {
         let ends =
             |event: &Value| event["type"] == "reply_ended" && event["data"]["reply"] == reply;
         let events = self.until(ends).await;
@@ -82,13 +82,13 @@ impl Chat {
     }
 
     /// Asks in words and gives the events of the reply.
-    async fn ask(&self, text: &str) -> Vec<Value> {
+    pub(crate) async fn ask(&self, text: &str) -> Vec<Value> {
         let reply = self.send("text", text, json!([])).await;
         self.reply(&reply).await
     }
 
     /// Uploads a file and gives its id.
-    async fn upload(&self, to: &str, name: &str, text: &str) -> Value {
+    pub(crate) async fn upload(&self, to: &str, name: &str, text: &str) -> Value {
         let path = format!("/api/v1/{to}?workspace_id={}&name={name}", self.workspace);
         let headers = [("content-type", "application/octet-stream")];
         let body = Bytes::copy_from_slice(text.as_bytes());
@@ -104,7 +104,7 @@ impl Chat {
     }
 
     /// Ends the server, and its sandboxes before: they would outlive the test.
-    async fn end(self) {
+    pub(crate) async fn end(self) {
         for sandbox in self.sandboxes().await {
             let path = format!("/api/v1/sandboxes/{}", sandbox["id"].as_str().unwrap());
             let nothing = json!({});
@@ -125,14 +125,14 @@ fn shape(events: &[Value]) -> Vec<&str> {
     types
 }
 
-fn text(events: &[Value]) -> String {
+pub(crate) fn text(events: &[Value]) -> String {
     let texts = events.iter().filter(|event| event["type"] == "text");
     texts
         .filter_map(|event| event["data"]["text"].as_str())
         .collect()
 }
 
-fn outcome(events: &[Value]) -> (&str, &str) {
+pub(crate) fn outcome(events: &[Value]) -> (&str, &str) {
     let end = &events.last().unwrap()["data"];
     (
         end["outcome"].as_str().unwrap(),

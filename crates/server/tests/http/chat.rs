@@ -1,5 +1,7 @@
 //! Chat without a model, the whole way: code that people type, in real sandboxes.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::embedded::{Running, start};
@@ -244,4 +246,62 @@ async fn a_sandbox_that_ended_is_replaced_with_its_files() {
     assert_eq!(outcome(&reader.until("reply_ended").await), "stopped");
     end_sandboxes(&talk).await;
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_sandbox_that_was_suspended_goes_on_with_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, talk) = ready(folder.path()).await;
+    // Less than people may set, so that the test need not wait for it.
+    let mut profile = server.app.store().profiles().await.unwrap().remove(0);
+    profile.settings.idle_seconds = 1;
+    let mut changes = server.app.store().begin().await.unwrap();
+    changes.update_profile(&profile).await.unwrap();
+    changes.commit().await.unwrap();
+    let file = talk.upload("in.txt", b"sent").await;
+    let code = "open('kept.bin', 'wb').write(b'not collected'); kept = 7";
+    let events = talk.say("code", code, &[&file]).await;
+    assert_eq!(outcome(&events), "done");
+    let before = suspended(&talk).await;
+
+    let code = "import os; (sorted(os.listdir()), open('kept.bin').read(), open('in.txt').read(), \
+                'kept' in globals())";
+    let events = talk.run(code).await;
+    assert_eq!(
+        value(&events),
+        "(['in.txt', 'kept.bin'], 'not collected', 'sent', False)"
+    );
+    // People are told what is gone, and nothing is brought a second time.
+    let notice = find(&events, "notice");
+    assert_eq!(notice["code"], "kernel_replaced", "{notice}");
+    let text = notice["text"].as_str().unwrap();
+    assert!(
+        text.contains("Variables are gone") && text.contains("files are still there"),
+        "{text}"
+    );
+    let inner: Vec<_> = in_step(&events)
+        .iter()
+        .map(|event| event["type"].as_str().unwrap().to_owned())
+        .collect();
+    assert!(!inner.contains(&"sandbox_starting".into()), "{inner:?}");
+    assert!(!inner.contains(&"input_staged".into()), "{inner:?}");
+    assert_eq!(suspended(&talk).await, before, "it is the same one");
+    end_sandboxes(&talk).await;
+    server.stop().await;
+}
+
+/// The id of the thread's sandbox, once it is suspended.
+async fn suspended(talk: &Talk) -> String {
+    let path = format!("/api/v1/sandboxes?workspace_id={}", talk.workspace);
+    let mut looks = tokio::time::interval(Duration::from_millis(100));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        looks.tick().await;
+        let listed = talk.visitor.get(&talk.who, &path).await.ok();
+        let sandbox = &listed["items"][0];
+        if sandbox["state"] == "suspended" {
+            return sandbox["id"].as_str().unwrap().to_owned();
+        }
+        assert!(Instant::now() < deadline, "{listed}");
+    }
 }

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use glovebox_protocol::agent_config::Start;
 use glovebox_protocol::ids::WorkspaceId;
-use glovebox_store::{KeyScope, ProfileState, Role};
+use glovebox_store::{KeyScope, ProfileSettings, ProfileState, Role};
 use serde_json::{Value, json};
 
 use crate::stage::Stage;
@@ -59,7 +59,10 @@ async fn each_level_refuses_by_its_name_until_all_are_open() {
 
     // A profile of the workspace's own that is not active is no way around to the default.
     let mut changes = stage.store().begin().await.unwrap();
-    let own = changes.create_profile("embedded", "Own").await.unwrap();
+    let own = changes
+        .create_profile("embedded", "Own", &ProfileSettings::default())
+        .await
+        .unwrap();
     let mut row = changes.hold_workspace(workspace).await.unwrap().unwrap();
     row.profile_id = Some(own);
     changes.update_workspace(&row).await.unwrap();

@@ -9,6 +9,7 @@
 
 mod accounts;
 mod assistant;
+mod assistant_limits;
 mod audit;
 mod changes;
 mod chat;
@@ -33,6 +34,7 @@ mod secrets;
 mod stage;
 mod stored_files;
 mod talk;
+mod this_machine;
 mod tls;
 mod visitor;
 mod wire;

@@ -144,6 +144,8 @@ async fn what_no_model_can_be_is_refused() {
         bad("context_tokens", json!(10)),
         bad("connect_timeout_seconds", json!(0)),
         bad("silence_timeout_seconds", json!(601)),
+        bad("reply_timeout_seconds", json!(0)),
+        bad("reply_timeout_seconds", json!(86_401)),
         bad("api_key", json!("with a space")),
         bad("api_key", json!("")),
         bad("token", json!("x")),

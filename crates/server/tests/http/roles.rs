@@ -81,6 +81,7 @@ async fn world() -> World {
             context_tokens: 8_192,
             connect_timeout_seconds: 1,
             silence_timeout_seconds: 1,
+            reply_timeout_seconds: 60,
         })
         .await
         .unwrap();

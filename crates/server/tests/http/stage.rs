@@ -13,7 +13,7 @@ use glovebox_protocol::ids::{GatewayId, InstallationId, ProfileId, UserId, Works
 use glovebox_protocol::sign::{Credential, Credentials, SigningKey};
 use glovebox_runtime::FakeRuntime;
 use glovebox_server::app::{App, Parts};
-use glovebox_server::{Config, GatewayProgram, Queue};
+use glovebox_server::{Config, GatewayProgram, MachineRuntime, Queue};
 use glovebox_store::{
     KeyScope, MasterKey, NewApiKey, NewSession, NewUser, Objects, ProfileState, Role, Store, Token,
 };
@@ -55,6 +55,7 @@ pub(crate) fn config(folder: &Path) -> Config {
         queues: Queue::ALL.to_vec(),
         gateway: GatewayProgram {
             program: "/nowhere".into(),
+            runtime: MachineRuntime::Embedded,
             tree: folder.into(),
             run: folder.join("run"),
             search: "/usr/bin:/bin".into(),

@@ -7,10 +7,12 @@
 )]
 
 mod chat;
+mod full_disk;
 mod killed;
 mod model_key;
 mod process;
 mod shared;
+mod simulated_use;
 #[path = "../http/talk.rs"]
 mod talk;
 #[path = "../http/visitor.rs"]

@@ -35,11 +35,29 @@ impl Process {
         self.child.wait().unwrap();
     }
 
+    /// A folder as this process sees it.
+    pub(crate) fn sees(&self, folder: &Path) -> PathBuf {
+        let root = format!("/proc/{}/root", self.child.id());
+        Path::new(&root).join(folder.strip_prefix("/").unwrap())
+    }
+
+    /// Its id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends the child of this name as `kill -9` does.
     pub(crate) fn kill_child(&self, name: &str) {
+        let pid = self.child_named(name).to_string();
+        let killed = Command::new("kill").args(["-9", &pid]).status();
+        assert!(killed.unwrap().success());
+    }
+
+    /// The id of the child of this name.
+    pub(crate) fn child_named(&self, name: &str) -> u32 {
         let own = self.child.id().to_string();
         let children = fs_err::read_dir("/proc").unwrap().flatten();
-        let killed = children
+        let found: Vec<u32> = children
             .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
             .filter(|pid| {
                 let stat = fs_err::read_to_string(format!("/proc/{pid}/stat"));
@@ -52,11 +70,9 @@ impl Process {
                     .is_some_and(|(_, comm)| name.starts_with(comm))
                     && tail.split(' ').nth(1) == Some(&own)
             })
-            .map(|pid| {
-                let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
-                assert!(killed.unwrap().success());
-            });
-        assert_eq!(killed.count(), 1, "there is one {name}");
+            .collect();
+        assert_eq!(found.len(), 1, "there is one {name}");
+        found[0]
     }
 }
 
@@ -88,8 +104,26 @@ impl Place {
 
     /// Starts a server and waits until it says where it is.
     pub(crate) fn serve(&self, more: &[&str]) -> Server {
-        let mut child = self
-            .command("serve")
+        self.served_by(self.command("serve"), more)
+    }
+
+    /// The same with its data on a disk of so many MiB, which nobody else sees but through `/proc`.
+    pub(crate) fn serve_on_a_disk_of(&self, mebibytes: u32) -> Server {
+        let mut command = Command::new("unshare");
+        command.arg("--mount");
+        if !rustix::process::geteuid().is_root() {
+            command.arg("--map-root-user");
+        }
+        let mount =
+            format!("mount -t tmpfs -o size={mebibytes}m tmpfs \"$1\" && shift && exec \"$@\"");
+        command.args(["sh", "-c", &mount, "sh"]).arg(&self.folder);
+        let serve = self.command("serve");
+        command.arg(serve.get_program()).args(serve.get_args());
+        self.served_by(command, &[])
+    }
+
+    fn served_by(&self, mut command: Command, more: &[&str]) -> Server {
+        let mut child = command
             .args(["--listen", "127.0.0.1:0"])
             .args(more)
             .stdout(Stdio::piped())

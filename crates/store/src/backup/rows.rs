@@ -39,8 +39,14 @@ const KEPT: [&str; 24] = [
 
 /// Tables whose rows are of a moment. A session that was ended since would live again, and with
 /// it whoever had stolen it; failed attempts to sign in are long over; previews are made anew from
-/// their files.
-const PASSING: [&str; 4] = ["sessions", "sign_in_attempts", "preview_parts", "previews"];
+/// their files, and whose turn it is among those that wait is begun anew.
+const PASSING: [&str; 5] = [
+    "sessions",
+    "sign_in_attempts",
+    "preview_parts",
+    "previews",
+    "task_turns",
+];
 
 /// What a column holds: both databases have no more than these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,12 +18,13 @@ on_both! {
 }
 
 /// What is of a moment, or the tables' own.
-const NOT_KEPT: [&str; 5] = [
+const NOT_KEPT: [&str; 6] = [
     "schema_versions",
     "sessions",
     "sign_in_attempts",
     "previews",
     "preview_parts",
+    "task_turns",
 ];
 
 /// The version of the tables that this program wants.
@@ -281,7 +282,8 @@ fn as_of_version_1(file: &[u8]) -> Vec<u8> {
     let text = text
         .replacen("\"tables\":3", "\"tables\":1", 1)
         .replacen(",\"thread_id\",\"purpose\"]", "]", 1)
-        .replacen(",\"thread_id\",\"bytes_of\"]", "]", 1);
+        .replacen(",\"thread_id\",\"bytes_of\"]", "]", 1)
+        .replacen(",\"share\"]", "]", 1);
     let (head, _) = end.split_once("\"sha256\":").unwrap();
     let hash = sha256(text.as_bytes());
     format!("{text}{head}\"sha256\":\"{hash}\"}}}}\n").into_bytes()

@@ -19,6 +19,7 @@ fn settings(name: &str) -> ModelSettings {
         context_tokens: 32_768,
         connect_timeout_seconds: 10,
         silence_timeout_seconds: 120,
+        reply_timeout_seconds: 1_800,
     }
 }
 

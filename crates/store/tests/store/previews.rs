@@ -2,10 +2,10 @@
 
 use glovebox_protocol::ids::{ArtifactId, AttachmentId, ExecutionId, KnowledgeFileId, ThreadId};
 use glovebox_store::{
-    Access, NewArtifact, NewAttachment, NewExecution, NewKnowledgeFile, NewPreview, PreviewPart,
-    PreviewSource, PreviewState, Quotas, Role, Store, UploadedName,
+    Access, NewArtifact, NewAttachment, NewExecution, NewKnowledgeFile, NewPreview, NewTask,
+    PreviewPart, PreviewSource, PreviewState, Quotas, Role, Store, UploadedName,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Database, Person, lease, new_user, on_both, person, profile};
 use crate::threads::thread;
@@ -15,6 +15,8 @@ on_both! {
     it_is_seen_by_whoever_may_read_a_file_with_its_bytes
     what_nobody_can_see_any_more_is_forgotten
     a_task_is_held_until_it_is_somebody_elses
+    those_that_wait_take_turns
+    how_a_task_stands_is_known
 }
 
 /// An artifact of a sandbox of its own.
@@ -207,6 +209,77 @@ async fn what_nobody_can_see_any_more_is_forgotten(database: Database) {
     assert!(store.preview(kept).await.unwrap().is_some());
     // A better one is made anew.
     assert_eq!(store.forgotten_previews(2, 9).await.unwrap(), [kept]);
+}
+
+/// A task that somebody waits for.
+fn task<'a>(share: &'a str, subject: &'a str) -> NewTask<'a> {
+    NewTask {
+        queue: "preview",
+        kind: "make",
+        subject,
+        share,
+        payload: &Value::Null,
+        due: chrono::Utc::now(),
+    }
+}
+
+async fn those_that_wait_take_turns(database: Database) {
+    let store = &database.store;
+    let mut changes = store.begin().await.unwrap();
+    // One has brought many files before the others came.
+    for (share, count) in [("busy", 4), ("", 1), ("quiet", 2), ("late", 1)] {
+        for number in 0..count {
+            let subject = format!("{share} {number}");
+            changes.enqueue_new(&task(share, &subject)).await.unwrap();
+        }
+    }
+    changes.commit().await.unwrap();
+    let take = async || {
+        let task = store.take_task("preview", 60_000).await.unwrap().unwrap();
+        task.subject.split(' ').next().unwrap().to_owned()
+    };
+    let mut first: Vec<String> = Vec::new();
+    for _ in 0..4 {
+        first.push(take().await);
+    }
+    first.sort();
+    assert_eq!(first, ["", "busy", "late", "quiet"], "each of them once");
+    let second = [take().await, take().await];
+    assert!(
+        second.contains(&"busy".into()) && second.contains(&"quiet".into()),
+        "{second:?}"
+    );
+    assert_eq!([take().await, take().await], ["busy", "busy"]);
+    assert!(store.take_task("preview", 1).await.unwrap().is_none());
+}
+
+async fn how_a_task_stands_is_known(database: Database) {
+    let store = &database.store;
+    let now = chrono::Utc::now();
+    let mut changes = store.begin().await.unwrap();
+    for subject in ["1", "2"] {
+        changes.enqueue_new(&task("w", subject)).await.unwrap();
+    }
+    changes.commit().await.unwrap();
+    let stands = async |subject: &str| {
+        let found = store.task_standing("preview", "make", subject).await;
+        found.unwrap().unwrap()
+    };
+    let before = stands("1").await;
+    assert!(!before.is_taken && !before.others_are_taken && before.last_error.is_none());
+    let task = store.take_task("preview", 60_000).await.unwrap().unwrap();
+    let other = if task.subject == "1" { "2" } else { "1" };
+    let (own, others) = (stands(&task.subject).await, stands(other).await);
+    assert!(own.is_taken && !own.others_are_taken);
+    assert!(!others.is_taken && others.others_are_taken);
+    store.retry_task(task.id, now, "no room").await.unwrap();
+    assert_eq!(
+        stands(&task.subject).await.last_error.as_deref(),
+        Some("no room")
+    );
+    store.finish_task(task.id).await.unwrap();
+    let gone = store.task_standing("preview", "make", &task.subject).await;
+    assert!(gone.unwrap().is_none());
 }
 
 async fn a_task_is_held_until_it_is_somebody_elses(database: Database) {

@@ -3,7 +3,7 @@
 use chrono::{TimeDelta, Utc};
 use glovebox_protocol::class::ResourceClass;
 use glovebox_protocol::ids::{ProfileId, SandboxId, UserId, WorkspaceId};
-use glovebox_store::{Access, NewLease, NewUser, Quotas, Role, Store};
+use glovebox_store::{Access, NewLease, NewUser, ProfileSettings, Quotas, Role, Store};
 
 /// Where `make test` has started a PostgreSQL for tests.
 const POSTGRES: &str = "GLOVEBOX_TEST_POSTGRES";
@@ -135,7 +135,9 @@ pub(crate) fn new_user(name: &str) -> NewUser {
 /// Makes a profile.
 pub(crate) async fn profile(store: &Store) -> ProfileId {
     let mut changes = store.begin().await.unwrap();
-    let id = changes.create_profile("embedded", "This machine").await;
+    let id = changes
+        .create_profile("embedded", "This machine", &ProfileSettings::default())
+        .await;
     changes.commit().await.unwrap();
     id.unwrap()
 }

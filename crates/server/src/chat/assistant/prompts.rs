@@ -6,7 +6,7 @@ use glovebox_protocol::file::escape_for_display;
 use super::history::Work;
 use super::summary::fenced;
 use super::tools::first;
-use crate::chat::turn::{FileKind, ThreadFile};
+use crate::chat::turn::{FileKind, Knowledge, ThreadFile};
 
 /// How many files are named at most.
 const MAX_FILES: usize = 100;
@@ -22,7 +22,7 @@ pub(super) const OUT_OF_STEPS: &str = "You have no step left. Answer now, withou
      found, which files were saved, and what is still missing.";
 
 /// What the main assistant is.
-pub(super) fn assistant(files: &[ThreadFile]) -> String {
+pub(super) fn assistant(files: &[ThreadFile], knowledge: &Knowledge) -> String {
     format!(
         "You are the assistant of a workspace in which people ask questions and get files. Today is \
          {today} (UTC).\n\
@@ -41,7 +41,7 @@ pub(super) fn assistant(files: &[ThreadFile]) -> String {
          - Reply in the person's language, in Markdown, no longer than the matter asks for.\n\
          \n{files}",
         today = Utc::now().format("%Y-%m-%d"),
-        files = listed(files),
+        files = all_listed(files, knowledge),
     )
 }
 
@@ -74,7 +74,7 @@ pub(super) fn sub_agent(max_steps: usize) -> String {
 pub(super) fn task(
     task: &str,
     wanted: Option<&[String]>,
-    files: &[ThreadFile],
+    (files, knowledge): (&[ThreadFile], &Knowledge),
     earlier: &[&Work],
 ) -> String {
     let mut text = format!("The task:\n{task}\n");
@@ -86,7 +86,7 @@ pub(super) fn task(
             .collect();
         text.push_str(&format!("\nIt is about: {}\n", names.join(", ")));
     }
-    text.push_str(&format!("\n{}", listed(files)));
+    text.push_str(&format!("\n{}", all_listed(files, knowledge)));
     let steps: Vec<_> = earlier.iter().flat_map(|work| &work.steps).collect();
     if !steps.is_empty() {
         let newest = steps.iter().skip(steps.len().saturating_sub(MAX_EARLIER));
@@ -102,8 +102,24 @@ pub(super) fn task(
     text
 }
 
-/// Files by name, for a model.
-pub(super) fn listed(files: &[ThreadFile]) -> String {
+/// All files that code can have, by name, for a model.
+pub(super) fn all_listed(files: &[ThreadFile], knowledge: &Knowledge) -> String {
+    let mut text = listed(files);
+    if knowledge.names.is_empty() {
+        return text;
+    }
+    let names: Vec<_> = knowledge.names.iter().map(|name| shown(name)).collect();
+    text.push_str(
+        "The workspace has a knowledge base with these files, which code can be given by name.\n",
+    );
+    text.push_str(&fenced("names of knowledge files", &names.join("\n")));
+    if knowledge.has_more {
+        text.push_str("It has older files that are not listed; they are opened by name, too.\n");
+    }
+    text
+}
+
+fn listed(files: &[ThreadFile]) -> String {
     if files.is_empty() {
         return "There are no files in this thread.\n".into();
     }

@@ -5,7 +5,7 @@ use glovebox_protocol::thread::{ReplyFailure, ThreadEventBody};
 use super::context::Context;
 use super::history::Work;
 use super::paths::without_paths;
-use super::prompts::{self, line, listed};
+use super::prompts::{self, all_listed, line};
 use super::session::Session;
 use super::summary;
 use super::thoughts::without_thoughts;
@@ -32,7 +32,9 @@ pub(super) async fn work(
     work: &mut Work,
 ) -> Result<String, TurnError> {
     let files = session.turn().files().await?;
-    let task = prompts::task(&wanted.task, wanted.files.as_deref(), &files, earlier);
+    let knowledge = session.turn().knowledge().await?;
+    let there = (&files[..], &knowledge);
+    let task = prompts::task(&wanted.task, wanted.files.as_deref(), there, earlier);
     let mut agent = SubAgent {
         session,
         work,
@@ -143,7 +145,10 @@ impl SubAgent<'_> {
         }
         match tools::wish(call) {
             Err(why) => Ok(summary::tool_error(&why)),
-            Ok(Wish::List) => Ok(listed(&self.session.turn().files().await?)),
+            Ok(Wish::List) => {
+                let turn = self.session.turn();
+                Ok(all_listed(&turn.files().await?, &turn.knowledge().await?))
+            }
             Ok(Wish::Open(name)) => self.open(&name).await,
             Ok(Wish::Run { code, plan }) => self.step(&code, &plan).await,
         }

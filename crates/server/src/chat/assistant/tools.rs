@@ -64,7 +64,7 @@ pub(super) fn of_sub_agent() -> Vec<Tool> {
         },
         Tool {
             name: "list_files",
-            description: "Lists the files of this thread by name.",
+            description: "Lists the files of this thread and of the knowledge base by name.",
             parameters: json!({
                 "type": "object", "properties": {}, "additionalProperties": false
             }),

@@ -22,6 +22,7 @@ fn endpoint(base_url: &str) -> ModelEndpoint {
         context_tokens: 8_192,
         connect_timeout: Duration::from_secs(10),
         silence_timeout: Duration::from_secs(30),
+        reply_timeout: Duration::from_secs(1_800),
         api_key: Some(Zeroizing::new(KEY.into())),
     }
 }
