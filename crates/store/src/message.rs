@@ -11,7 +11,7 @@ use sqlx::any::AnyRow;
 use crate::access::Access;
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_json};
 use crate::error::StoreError;
-use crate::thread::Thread;
+use crate::thread::{Thread, folded};
 use crate::words::words;
 
 /// For how long a new reply counts as driven before anybody has marked it, in milliseconds.
@@ -19,6 +19,9 @@ const FIRST_DRIVE_MS: i64 = 30_000;
 
 /// How much of a first message becomes the title, in characters.
 const TITLE_CHARACTERS: usize = 60;
+
+/// How many bytes of messages are read at once: far more than a model reads.
+const READ_BYTES: i64 = 4 << 20;
 
 words! {
     /// Whose words a message has.
@@ -181,17 +184,23 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
-    /// The newest messages of a thread, the oldest of them first, at most `limit`.
+    /// The newest messages of a thread, the oldest of them first: at most `limit`, and no more than
+    /// about 4 MiB with what is kept beside them.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn messages(&self, thread: ThreadId, limit: u32) -> Result<Vec<Message>, StoreError> {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM {FROM} WHERE messages.thread_id = $1 \
-             ORDER BY messages.id DESC LIMIT $2"
+             AND messages.id >= (SELECT MIN(summed.id) FROM (SELECT sized.id, \
+             SUM(sized.bytes) OVER (ORDER BY sized.id DESC) - sized.bytes AS after FROM \
+             (SELECT id, octet_length(body) + octet_length(turns) AS bytes FROM messages \
+             WHERE thread_id = $1 ORDER BY id DESC LIMIT $2) AS sized) AS summed \
+             WHERE summed.after < $3) ORDER BY messages.id DESC"
         )))
         .bind(thread.to_string())
         .bind(i64::from(limit))
+        .bind(READ_BYTES)
         .fetch_all(&self.pool)
         .await
         .map_err(statement("reading messages"))?;
@@ -228,17 +237,23 @@ impl Store {
             .map_err(statement("marking a reply as driven"))
     }
 
-    /// Notes that somebody asks for the end of what runs in a thread, and says what that is.
+    /// Notes that somebody asks for the end of what runs in a thread, and says what that is. Where a
+    /// reply is named, nothing is asked of another one.
     ///
     /// # Errors
     /// When the statement fails.
-    pub async fn ask_to_stop(&self, thread: ThreadId) -> Result<Option<MessageId>, StoreError> {
+    pub async fn ask_to_stop(
+        &self,
+        thread: ThreadId,
+        only: Option<MessageId>,
+    ) -> Result<Option<MessageId>, StoreError> {
         let row = sqlx::query(
             "UPDATE messages SET stop_asked_at = COALESCE(stop_asked_at, $2) \
-             WHERE thread_id = $1 AND state = 'running' RETURNING id",
+             WHERE thread_id = $1 AND state = 'running' AND ($3 = '' OR id = $3) RETURNING id",
         )
         .bind(thread.to_string())
         .bind(now_ms())
+        .bind(only.map_or_else(String::new, |id| id.to_string()))
         .fetch_optional(&self.pool)
         .await
         .map_err(statement("asking for the end of a reply"))?;
@@ -504,9 +519,10 @@ impl Transaction {
     /// Gives a thread the title that its first message makes. Its version stays: whoever gives it
     /// another title meanwhile means that one.
     async fn name_thread(&mut self, thread: &Thread, title: &str) -> Result<(), StoreError> {
-        sqlx::query("UPDATE threads SET title = $2 WHERE id = $1")
+        sqlx::query("UPDATE threads SET title = $2, folded_title = $3 WHERE id = $1")
             .bind(thread.id.to_string())
             .bind(title.to_owned())
+            .bind(folded(title))
             .execute(&mut *self.inner)
             .await
             .map_err(statement("naming a thread"))?;
