@@ -13,7 +13,6 @@ use super::Stopped;
 use crate::app::App;
 use crate::app::gate::{DEPLOYMENT, Denial, Deployment, may_run_at_all, resolve};
 use crate::app::previews::MAX_FILE_BYTES;
-use crate::app::sandboxes::{limits, trust_domain};
 use crate::failure::chain;
 
 /// How long such a sandbox is there at most, whatever becomes of whoever uses it, in seconds.
@@ -77,20 +76,11 @@ where
     changes.commit().await?;
     note(id).await?;
     let wanted = CreateSandbox {
-        id,
-        installation: app.installation(),
-        image: None,
-        limits: limits(settings, settings.class),
         input_limits: InputLimits {
             file_bytes: MAX_FILE_BYTES,
             total_bytes: MAX_FILE_BYTES + BESIDE_BYTES,
         },
-        trust_domain: trust_domain(&workspace),
-        start: settings.start,
-        idle_limit_ms: None,
-        hard_deadline_ms: hard_deadline.timestamp_millis(),
-        start_limit_ms: u64::from(settings.start_timeout_seconds) * 1000,
-        is_unclaimed: false,
+        ..app.wanted_sandbox(&new, &workspace, settings)
     };
     if let Err(error) = app.gateway().create(&wanted).await {
         end(app, id, EndedWhy::StartFailed, &chain(&error)).await;
