@@ -138,6 +138,9 @@ pub(crate) struct QuotasView {
     /// New sandboxes in a rolling hour.
     #[schema(maximum = 100000)]
     pub(crate) max_jobs_per_hour: u32,
+    /// Bytes of all files that people have brought: attachments and the knowledge base.
+    #[schema(maximum = 1125899906842624_i64)]
+    pub(crate) max_uploaded_bytes: u64,
 }
 
 /// How large a sandbox is.
@@ -161,6 +164,7 @@ impl From<Quotas> for QuotasView {
             max_job_seconds: quotas.max_job_seconds,
             max_artifact_bytes_per_day: quotas.max_artifact_bytes_per_day,
             max_jobs_per_hour: quotas.max_jobs_per_hour,
+            max_uploaded_bytes: quotas.max_uploaded_bytes,
         }
     }
 }
@@ -173,6 +177,7 @@ impl From<QuotasView> for Quotas {
             max_job_seconds: view.max_job_seconds,
             max_artifact_bytes_per_day: view.max_artifact_bytes_per_day,
             max_jobs_per_hour: view.max_jobs_per_hour,
+            max_uploaded_bytes: view.max_uploaded_bytes,
         }
     }
 }
@@ -217,6 +222,8 @@ pub(crate) struct MetersView {
     pub(crate) started_last_hour: u64,
     /// Bytes of artifacts since midnight (UTC).
     pub(crate) artifact_bytes_today: u64,
+    /// Bytes of attachments and of the knowledge base.
+    pub(crate) uploaded_bytes: u64,
 }
 
 impl From<Meters> for MetersView {
@@ -225,6 +232,7 @@ impl From<Meters> for MetersView {
             concurrent: meters.concurrent,
             started_last_hour: meters.started_last_hour,
             artifact_bytes_today: meters.artifact_bytes_today,
+            uploaded_bytes: meters.uploaded_bytes,
         }
     }
 }
@@ -393,7 +401,7 @@ impl ArtifactView {
             .thread_id
             .is_some_and(|thread| writable.contains(&thread));
         Self {
-            name: super::artifacts::shown_name(&artifact.name),
+            name: crate::app::artifacts::shown_name(&artifact.name),
             id: artifact.id.to_string(),
             sandbox_id: artifact.lease_id.to_string(),
             execution_id: artifact.execution_id.to_string(),

@@ -10,6 +10,7 @@
 mod accounts;
 mod assistant;
 mod chat;
+mod chat_edges;
 mod chat_rights;
 mod database;
 mod embedded;
