@@ -1,5 +1,4 @@
-import { Anchor, Button } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Button } from '@mantine/core';
 import { memo, type ReactNode } from 'react';
 import type { Thread } from '../../api/views';
 import { useChange } from '../../api/change';
@@ -13,6 +12,7 @@ import { Icon } from '../../parts/Icon';
 import { Markdown } from '../../parts/Markdown';
 import { Notice } from '../../parts/Notice';
 import { sentence } from '../../parts/sentence';
+import { EndASandbox } from './EndASandbox';
 import { FileCards } from './FileCard';
 import { NowLine } from './NowLine';
 import { RunBlock } from './RunBlock';
@@ -30,7 +30,7 @@ interface Props {
 export const ReplyBlock = memo(function ReplyBlock({ thread, reply, isCode, mayRetry }: Props) {
   const { parts, files, end } = reply;
   const isRunning = end === null;
-  const stop = useChange(() => stopReply(thread.id), [threadsKey(thread.workspace_id)]);
+  const stop = useChange(() => stopReply(thread.id, reply.id), [threadsKey(thread.workspace_id)]);
   const now = isRunning && (
     <NowLine text={nowText(reply)} since={reply.startedAt} stop={thread.may_write ? stop : null} />
   );
@@ -119,13 +119,7 @@ function Ending({ thread, reply, mayRetry }: EndingProps) {
     <>
       <Notice tone="bad" title={sentence(error?.message ?? 'The reply could not go on')}>
         {error?.fix && <div>{sentence(error.fix)}</div>}
-        {error?.code === 'quota:max_concurrent' && (
-          <div>
-            <Anchor component={Link} to={`/w/${thread.workspace_id}/sandboxes`}>
-              End a sandbox of yours that you do not need
-            </Anchor>
-          </div>
-        )}
+        <EndASandbox code={error?.code} />
         <div className={styles.now}>{again}</div>
         {error && (
           <Fold head="Detail">
