@@ -223,10 +223,9 @@ async fn a_server_that_ends_leaves_no_reply_that_seems_to_go_on() {
 
 /// Saves files, and goes on changing them for as long as the kernel lives.
 const RESTLESS: &str = "import os, threading
-os.makedirs('.new', exist_ok=True)
 def save(number, text):
-    with open(f'.new/{number}', 'w') as file: file.write(text)
-    os.replace(f'.new/{number}', f'{number}.csv')
+    with open(f'.{number}', 'w') as file: file.write(text)
+    os.replace(f'.{number}', f'{number}.csv')
 for number in range(20): save(number, 'a\\n0\\n')
 def change():
     count = 0
