@@ -41,7 +41,7 @@ test('a member sees and ends own sandboxes, until the profile is disabled', asyn
   await isLost(ed);
   await endByKeyboard(ed);
   await expect(row).toContainText('ended');
-  await expect(row).toContainText(`${EDITOR.email} asked for it`);
+  await expect(row).toContainText('whoever it belongs to asked for it');
   await expect(row.getByRole('button', { name: 'End it' })).toHaveCount(0);
 
   await body(await askForSandbox(ed.request, server.address, workspace), 201);
@@ -50,7 +50,7 @@ test('a member sees and ends own sandboxes, until the profile is disabled', asyn
   await ada.getByRole('button', { name: 'End it' }).click();
   await confirm(ada, 'End sandbox');
   await expect(row).toContainText('by a system admin');
-  await expect(row).toContainText('ada@example.com ended it');
+  await expect(row).toContainText('a system admin ended it');
   await look(ed, '74-ended-sandboxes');
   // What is not one's own is not there, whoever asks.
   await go(ada, 'Sandboxes');
@@ -120,7 +120,7 @@ async function endOfService(page: Page) {
   await row.getByRole('button', { name: 'End it' }).click();
   await expect(page.getByRole('dialog')).toContainText('End the sandbox of a service?');
   await confirm(page, 'End sandbox');
-  await expect(row).toContainText('ada@example.com asked for it');
+  await expect(row).toContainText('whoever it belongs to asked for it');
 }
 
 /** Gives the workspace a profile of its own, and disables that in the console. */

@@ -1,15 +1,18 @@
 import type { CodeExecution, Denied, Quotas } from './views';
 
 /**
- * What the gate refuses by. Of the quotas two refuse nothing: files over their limit stay in the
- * sandbox, and there are no jobs yet.
+ * What the gate refuses by. Of the quotas three keep no code from running: files over their limits
+ * stay in the sandbox or are not taken, and there are no jobs yet.
  */
 type DenialName =
   | 'deployment'
   | 'profile'
   | 'workspace'
   | 'role'
-  | `quota:${Exclude<keyof Quotas, 'max_artifact_bytes_per_day' | 'max_job_seconds'>}`;
+  | `quota:${Exclude<
+      keyof Quotas,
+      'max_artifact_bytes_per_day' | 'max_uploaded_bytes' | 'max_job_seconds'
+    >}`;
 
 type Meaning = Omit<Denied, 'name'>;
 

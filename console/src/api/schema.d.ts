@@ -1832,6 +1832,11 @@ export interface components {
              * @description Sandboxes made in the last hour.
              */
             started_last_hour: number;
+            /**
+             * Format: int64
+             * @description Bytes of attachments and of the knowledge base.
+             */
+            uploaded_bytes: number;
         };
         /** @description One step of a test. */
         ModelTestStepView: {
@@ -2446,6 +2451,11 @@ export interface components {
             max_jobs_per_hour: number;
             /** @description `SMALL`, `MEDIUM` or `LARGE`. */
             max_resource_class: components["schemas"]["ClassName"];
+            /**
+             * Format: int64
+             * @description Bytes of all files that people have brought: attachments and the knowledge base.
+             */
+            max_uploaded_bytes: number;
         };
         /**
          * @description What a member is.
@@ -12224,7 +12234,10 @@ export interface operations {
     };
     threads_stop: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only this reply: where it has ended meanwhile, nothing is stopped. */
+                reply_id?: string;
+            };
             header?: never;
             path: {
                 /** @description Its id */

@@ -65,6 +65,7 @@ export interface ThreadEventData {
     is_success: boolean;
     summary: string;
     fix?: string;
+    code?: string;
     duration_ms: number;
   };
   file_saved: {

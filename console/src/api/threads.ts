@@ -68,8 +68,13 @@ export const sendMessage = (thread: string, body: NewMessage, key: string) =>
     }),
   );
 
-export const stopReply = (thread: string) =>
-  answer(api.POST('/api/v1/threads/{thread}/stop', { params: { path: { thread } } }));
+/** Stops what runs in a thread; where a reply is named, only that one. */
+export const stopReply = (thread: string, reply?: string) =>
+  answer(
+    api.POST('/api/v1/threads/{thread}/stop', {
+      params: { path: { thread }, query: reply === undefined ? {} : { reply_id: reply } },
+    }),
+  );
 
 export const retryMessage = (thread: string, message: string) =>
   answer(

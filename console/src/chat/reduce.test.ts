@@ -256,6 +256,37 @@ test('the end of a reply says how it went', () => {
   expect(state.replies.r1?.end).toMatchObject({ outcome: 'failed', error: { code: 'no_model' } });
 });
 
+test('a reply that has ended leaves no step that seems to run', () => {
+  const over: [string, unknown] = [
+    'reply_ended',
+    { reply: 'r1', outcome: 'failed', steps: 2, duration_ms: 1300 },
+  ];
+  const state = all(sent, started, step(1), ended(1), step(2), over);
+  const ends = runs(state)
+    .flatMap((run) => run.lines)
+    .flatMap((line) => (line.kind === 'step' ? [line.step.end] : []));
+  expect(ends).toMatchObject([
+    { isSuccess: true, summary: 'ran to its end' },
+    { isSuccess: false, summary: 'did not end', durationMs: 0 },
+  ]);
+});
+
+test('what kept a step from running is known by its word', () => {
+  const refused: [string, unknown] = [
+    'step_ended',
+    {
+      reply: 'r1',
+      step: 1,
+      is_success: false,
+      summary: 'this workspace has 2 of 2 sandboxes at once',
+      code: 'quota:max_concurrent',
+      duration_ms: 3,
+    },
+  ];
+  const [line] = runs(all(sent, started, step(1), refused))[0]?.lines ?? [];
+  expect(line).toMatchObject({ step: { end: { code: 'quota:max_concurrent' } } });
+});
+
 test('events of a reply that is not there do no harm', () => {
   expect(all(step(1), ended(1), ['text', { reply: 'r9', text: 'x' }]).items).toEqual([]);
 });

@@ -69,8 +69,9 @@ function apply(state: ThreadState, event: ThreadEvent): ThreadState {
       }));
     }
     case 'step_ended': {
-      const { reply, step, is_success: isSuccess, summary, fix, duration_ms } = known.data;
-      const end = { isSuccess, summary, fix: fix ?? null, durationMs: duration_ms };
+      const { reply, step, is_success: isSuccess, summary, fix, code, duration_ms } = known.data;
+      const durationMs = duration_ms;
+      const end = { isSuccess, summary, fix: fix ?? null, code: code ?? null, durationMs };
       return inStep(state, reply, step, (one) => ({ ...one, end }));
     }
     case 'file_saved':
@@ -89,7 +90,7 @@ function apply(state: ThreadState, event: ThreadEvent): ThreadState {
     case 'reply_ended': {
       const { reply, outcome, error, steps, duration_ms } = known.data;
       const end = { outcome, error: error ?? null, steps, durationMs: duration_ms };
-      return inReply(state, reply, (one) => ({ ...one, end }));
+      return inReply(state, reply, (one) => ({ ...withoutOpenSteps(one, event.at), end }));
     }
     case 'thread_changed': {
       const { title, is_shared: isShared } = known.data;
@@ -158,6 +159,21 @@ const inStep = (
       return { ...part, run: { ...part.run, lines } };
     }),
   }));
+
+/** A reply that has ended has no step that still runs, though nobody has told the end of one. */
+function withoutOpenSteps(reply: Reply, at: string): Reply {
+  const parts = mapped(reply.parts, (part) => {
+    if (part.kind !== 'run') return part;
+    const lines = mapped(part.run.lines, (line) => {
+      if (line.kind !== 'step' || line.step.end !== null) return line;
+      const durationMs = Math.max(0, Date.parse(at) - Date.parse(line.step.startedAt));
+      const end = { isSuccess: false, summary: 'did not end', fix: null, code: null, durationMs };
+      return { ...line, step: { ...line.step, end } };
+    });
+    return lines === part.run.lines ? part : { ...part, run: { ...part.run, lines } };
+  });
+  return parts === reply.parts ? reply : { ...reply, parts };
+}
 
 /** A display keeps its name for as long as the kernel lives, so an earlier reply may have it. */
 function withUpdate(state: ThreadState, shown: Shown): ThreadState {

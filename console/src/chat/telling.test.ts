@@ -19,7 +19,7 @@ const step = (number: number, end: Step['end']): Step => ({
   end,
 });
 
-const ok = { isSuccess: true, summary: 'ran to its end', fix: null, durationMs: 1400 };
+const ok = { isSuccess: true, summary: 'ran to its end', fix: null, code: null, durationMs: 1400 };
 const bad = { ...ok, isSuccess: false, summary: 'raised KeyError' };
 
 const run = (...steps: Step[]): Run => ({

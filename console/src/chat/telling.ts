@@ -1,4 +1,4 @@
-import type { Reply, Run, Step, ThreadState } from './view';
+import type { Reply, Run, Step, StepEnd, ThreadState } from './view';
 import { took } from '../format/time';
 
 export const stepsOf = (run: Run): Step[] =>
@@ -24,7 +24,7 @@ export const wordsOf = ({ parts }: Reply): string =>
     .join('\n\n');
 
 /** Why the last step did not do what it was to do, and what can be done; nothing where it did. */
-export function lastFailure(run: Run): { summary: string; fix: string | null } | null {
+export function lastFailure(run: Run): StepEnd | null {
   const end = stepsOf(run).at(-1)?.end;
   return end && !end.isSuccess ? end : null;
 }

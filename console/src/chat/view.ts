@@ -90,6 +90,8 @@ export interface StepEnd {
   isSuccess: boolean;
   summary: string;
   fix: string | null;
+  /** The word of what kept the code from running, where something did. */
+  code: string | null;
   durationMs: number;
 }
 

@@ -4,10 +4,11 @@ import { span } from '../format/time';
 import { NO_JOBS_YET } from './jobs';
 import { Limit, Meter, metersClass } from './Meter';
 
-/** The five quotas of a workspace, with what is used of those that are counted. */
+/** The six quotas of a workspace, with what is used of those that are counted. */
 export function QuotaMeters({ quotas, meters }: { quotas: Quotas; meters: Meters }) {
   const { max_concurrent, max_jobs_per_hour, max_artifact_bytes_per_day } = quotas;
-  const { concurrent, started_last_hour, artifact_bytes_today } = meters;
+  const { max_uploaded_bytes } = quotas;
+  const { concurrent, started_last_hour, artifact_bytes_today, uploaded_bytes } = meters;
   return (
     <div className={metersClass}>
       <Meter
@@ -27,6 +28,12 @@ export function QuotaMeters({ quotas, meters }: { quotas: Quotas; meters: Meters
         used={artifact_bytes_today}
         limit={max_artifact_bytes_per_day}
         text={`${bytes(artifact_bytes_today)} of ${bytes(max_artifact_bytes_per_day)} today`}
+      />
+      <Meter
+        name="Attachments and knowledge base"
+        used={uploaded_bytes}
+        limit={max_uploaded_bytes}
+        text={`${bytes(uploaded_bytes)} of ${bytes(max_uploaded_bytes)}`}
       />
       <Limit name="Largest sandbox" text={quotas.max_resource_class} />
       <Limit name="Longest job" text={span(quotas.max_job_seconds)} note={NO_JOBS_YET} />

@@ -100,6 +100,10 @@ pub enum ThreadEventBody {
         /// What can be done, where something can.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fix: Option<String>,
+        /// The stable word of what kept the code from running, as of a reply that failed:
+        /// `quota:max_concurrent`, `runtime_unavailable`, …
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        code: Option<String>,
         /// Milliseconds from its start to its end.
         duration_ms: u64,
     },

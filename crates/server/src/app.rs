@@ -44,6 +44,21 @@ use gate::BreakGlass;
 use running::Running;
 use spool::Spool;
 
+/// Does something to its end, also where whoever asked for it goes away meanwhile: a request is dropped
+/// with its connection, and what others see already has to be gone on with.
+pub(crate) async fn to_its_end<T: Send + 'static>(
+    doing: impl Future<Output = T> + Send + 'static,
+) -> T {
+    match tokio::spawn(doing).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The process ends, and with it whoever waits here.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
 /// The server's state. Clones share it.
 #[derive(Clone)]
 pub struct App {

@@ -5,8 +5,8 @@
 //! with. `drive` sees to it that each reply comes to an end.
 
 mod assistant;
-mod drive;
-mod failure;
+pub(crate) mod drive;
+pub(crate) mod failure;
 pub(crate) mod live;
 pub mod model;
 mod past;

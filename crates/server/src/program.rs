@@ -380,6 +380,7 @@ impl Server {
             // None of them has an end: a server without one of them would only look alive.
             _ = background.join_next() => Err(ProgramError::Background),
         };
+        crate::chat::drive::end_driven(&self.app).await;
         // Its gateway ends with it: sandboxes stay, for the next one.
         background.shutdown().await;
         self.app.store().close().await;

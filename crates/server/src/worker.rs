@@ -169,12 +169,15 @@ async fn ensure_sweep(app: &App) -> Result<(), StoreError> {
 async fn do_sweep(app: &App, task: &Task) -> Result<(), StoreError> {
     let next = Utc::now() + SWEEP_EVERY;
     let begun = Instant::now();
+    // Each for itself: what chat has left behind keeps no sandbox from its end.
+    let tidied = threads::sweep(app).await;
     let swept = sweep::sweep(app).await;
-    app.metrics().swept(begun, swept.is_ok());
+    app.metrics().swept(begun, swept.is_ok() && tidied.is_ok());
     let done = match swept {
         Ok(()) => ready::keep(app).await,
         failed => failed,
     };
+    let done = done.and(tidied.map_err(Into::into));
     match done {
         Ok(()) => app.store().repeat_task(task.id, next).await,
         Err(error) => {

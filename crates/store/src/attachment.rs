@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{ApiKeyId, AttachmentId, MessageId, ThreadId, UserId, WorkspaceId};
 use glovebox_protocol::thread::SentFile;
+use sqlx::AnyConnection;
 use sqlx::any::AnyRow;
 
 use crate::access::Access;
@@ -55,6 +56,10 @@ pub struct NewAttachment {
     pub media_type: String,
 }
 
+const UNSENT: &str = "SELECT COUNT(*) AS files, CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS bytes \
+     FROM attachments WHERE workspace_id = $1 AND thread_id IS NULL \
+     AND (user_id = $2 OR (user_id IS NULL AND api_key_id = $3))";
+
 const COLUMNS: &str = "id, workspace_id, user_id, api_key_id, thread_id, message_id, name, bytes, \
      sha256, media_type, created_at";
 
@@ -74,35 +79,12 @@ fn read(row: &AnyRow) -> Result<Attachment, StoreError> {
     })
 }
 
-impl Store {
-    /// Keeps what was uploaded. It is not sent yet.
-    ///
-    /// # Errors
-    /// When the statement fails.
-    pub async fn create_attachment(
-        &self,
-        access: &Access,
-        new: &NewAttachment,
-    ) -> Result<(), StoreError> {
-        sqlx::query(
-            "INSERT INTO attachments (id, workspace_id, user_id, api_key_id, name, bytes, sha256, \
-             media_type, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        )
-        .bind(new.id.to_string())
-        .bind(access.workspace().to_string())
-        .bind(access.user().map(|id| id.to_string()))
-        .bind(access.api_key().map(|id| id.to_string()))
-        .bind(new.name.as_str().to_owned())
-        .bind(i64::try_from(new.bytes).unwrap_or(i64::MAX))
-        .bind(&new.sha256)
-        .bind(&new.media_type)
-        .bind(now_ms())
-        .execute(&self.pool)
-        .await
-        .map(|_| ())
-        .map_err(statement("keeping an attachment"))
-    }
+fn files_and_bytes(row: &AnyRow) -> Result<(u64, u64), StoreError> {
+    let count = |column| Ok(u64::try_from(row.number(column)?).unwrap_or(0));
+    Ok((count("files")?, count("bytes")?))
+}
 
+impl Store {
     /// The attachment with this id, for the system itself.
     ///
     /// # Errors
@@ -176,19 +158,14 @@ impl Store {
     /// # Errors
     /// When the database does not answer.
     pub async fn unsent(&self, access: &Access) -> Result<(u64, u64), StoreError> {
-        let row = sqlx::query(
-            "SELECT COUNT(*) AS files, CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS bytes \
-             FROM attachments WHERE workspace_id = $1 AND thread_id IS NULL \
-             AND (user_id = $2 OR (user_id IS NULL AND api_key_id = $3))",
-        )
-        .bind(access.workspace().to_string())
-        .bind(access.user_text())
-        .bind(access.api_key_text())
-        .fetch_one(&self.pool)
-        .await
-        .map_err(statement("counting what was not sent"))?;
-        let count = |column| Ok(u64::try_from(row.number(column)?).unwrap_or(0));
-        Ok((count("files")?, count("bytes")?))
+        let counted = sqlx::query(UNSENT)
+            .bind(access.workspace().to_string())
+            .bind(access.user_text())
+            .bind(access.api_key_text())
+            .fetch_one(&self.pool)
+            .await
+            .map_err(statement("counting what was not sent"))?;
+        files_and_bytes(&counted)
     }
 
     /// What was uploaded before some time and never sent, at most `limit`.
@@ -212,6 +189,17 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
+    /// The names that are taken in a thread: of what was sent, of what code has saved, and of what lies
+    /// in its sandbox besides.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn names_of_thread(&self, thread: ThreadId) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+        let connection = self.pool.acquire().await;
+        let mut connection = connection.map_err(statement("listing the names of a thread"))?;
+        names_of_thread(&mut connection, thread).await
+    }
+
     /// Takes away the row of an attachment that was not sent. Says whether there was one.
     ///
     /// # Errors
@@ -227,6 +215,50 @@ impl Store {
 }
 
 impl Transaction {
+    /// How many files somebody has uploaded and not sent, and how many bytes they have, as these
+    /// changes see it.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn unsent(&mut self, access: &Access) -> Result<(u64, u64), StoreError> {
+        let counted = sqlx::query(UNSENT)
+            .bind(access.workspace().to_string())
+            .bind(access.user_text())
+            .bind(access.api_key_text())
+            .fetch_one(&mut *self.inner)
+            .await
+            .map_err(statement("counting what was not sent"))?;
+        files_and_bytes(&counted)
+    }
+
+    /// Keeps what was uploaded. It is not sent yet. The workspace has to be held, where its quota counts.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn create_attachment(
+        &mut self,
+        access: &Access,
+        new: &NewAttachment,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO attachments (id, workspace_id, user_id, api_key_id, name, bytes, sha256, \
+             media_type, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        )
+        .bind(new.id.to_string())
+        .bind(access.workspace().to_string())
+        .bind(access.user().map(|id| id.to_string()))
+        .bind(access.api_key().map(|id| id.to_string()))
+        .bind(new.name.as_str().to_owned())
+        .bind(i64::try_from(new.bytes).unwrap_or(i64::MAX))
+        .bind(&new.sha256)
+        .bind(&new.media_type)
+        .bind(now_ms())
+        .execute(&mut *self.inner)
+        .await
+        .map(|_| ())
+        .map_err(statement("keeping an attachment"))
+    }
+
     /// Sends what was uploaded with a message of a thread that is held, each under a name that is
     /// free in the thread. Gives the first that is not there to be sent.
     pub(crate) async fn send_attachments(
@@ -240,7 +272,7 @@ impl Transaction {
         if ids.is_empty() {
             return Ok(Ok(sent));
         }
-        let mut taken = self.names_of_thread(thread).await?;
+        let mut taken = names_of_thread(&mut self.inner, thread).await?;
         for id in ids {
             let row = sqlx::query(sqlx::AssertSqlSafe(format!(
                 "SELECT {COLUMNS} FROM attachments WHERE id = $1 AND thread_id IS NULL"
@@ -256,7 +288,7 @@ impl Transaction {
             let Some(found) = found else {
                 return Ok(Err(*id));
             };
-            let name = free_name(&found.name, &taken);
+            let name = UploadedName::of(&found.name).free_among(&taken);
             let done = sqlx::query(
                 "UPDATE attachments SET thread_id = $2, message_id = $3, name = $4 \
                  WHERE id = $1 AND thread_id IS NULL",
@@ -282,39 +314,33 @@ impl Transaction {
         }
         Ok(Ok(sent))
     }
-
-    /// The names of all files of a thread: what was sent, and what code has saved.
-    async fn names_of_thread(&mut self, thread: ThreadId) -> Result<BTreeSet<Vec<u8>>, StoreError> {
-        let sent = sqlx::query("SELECT name FROM attachments WHERE thread_id = $1")
-            .bind(thread.to_string())
-            .fetch_all(&mut *self.inner)
-            .await
-            .map_err(statement("listing the attachments of a thread"))?;
-        let saved = sqlx::query("SELECT DISTINCT name FROM artifacts WHERE thread_id = $1")
-            .bind(thread.to_string())
-            .fetch_all(&mut *self.inner)
-            .await
-            .map_err(statement("listing the artifacts of a thread"))?;
-        let mut names = BTreeSet::new();
-        for row in sent {
-            names.insert(row.text("name")?.into_bytes());
-        }
-        for row in saved {
-            let name = row.text("name")?.parse::<FileName>();
-            names.extend(name.map(|name| name.as_bytes().to_vec()));
-        }
-        Ok(names)
-    }
 }
 
-/// A name that none of some has: the same, or with the first number that is free.
-pub(crate) fn free_name(wanted: &str, taken: &BTreeSet<Vec<u8>>) -> UploadedName {
-    let wanted = UploadedName::of(wanted);
-    let mut name = wanted.clone();
-    let mut number = 1;
-    while taken.contains(name.as_str().as_bytes()) {
-        number += 1;
-        name = wanted.numbered(number);
+async fn names_of_thread(
+    connection: &mut AnyConnection,
+    thread: ThreadId,
+) -> Result<BTreeSet<Vec<u8>>, StoreError> {
+    const SENT: &str = "SELECT name FROM attachments WHERE thread_id = $1";
+    const SAVED: &str = "SELECT DISTINCT name FROM artifacts WHERE thread_id = $1";
+    const STAGED: &str = "SELECT DISTINCT staged_files.name FROM staged_files \
+         JOIN leases ON leases.id = staged_files.lease_id \
+         WHERE leases.thread_id = $1 AND leases.state <> 'ended'";
+    let mut names = BTreeSet::new();
+    for select in [SENT, STAGED, SAVED] {
+        let rows = sqlx::query(select)
+            .bind(thread.to_string())
+            .fetch_all(&mut *connection)
+            .await
+            .map_err(statement("listing the names of a thread"))?;
+        for row in rows {
+            let name = row.text("name")?;
+            if select == SAVED {
+                // As they travel: in percent-encoded bytes.
+                names.extend(name.parse().map(|name: FileName| name.as_bytes().to_vec()));
+            } else {
+                names.insert(name.into_bytes());
+            }
+        }
     }
-    name
+    Ok(names)
 }

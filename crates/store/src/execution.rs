@@ -121,6 +121,19 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
+    /// Whether any code has run in a sandbox, or does.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn has_run(&self, lease: SandboxId) -> Result<bool, StoreError> {
+        let row = sqlx::query("SELECT 1 AS one FROM executions WHERE lease_id = $1 LIMIT 1")
+            .bind(lease.to_string())
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(statement("looking whether code has run in a sandbox"))?;
+        Ok(row.is_some())
+    }
+
     /// Somebody drives these executions for some more seconds.
     ///
     /// # Errors

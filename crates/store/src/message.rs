@@ -13,6 +13,9 @@ use crate::database::{Columns as _, Store, statement};
 use crate::error::StoreError;
 use crate::words::words;
 
+/// How many bytes of messages are read at once: far more than a model reads.
+const READ_BYTES: i64 = 4 << 20;
+
 words! {
     /// Whose words a message has.
     MessageRole {
@@ -161,17 +164,23 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
-    /// The newest messages of a thread, the oldest of them first, at most `limit`.
+    /// The newest messages of a thread, the oldest of them first: at most `limit`, and no more than
+    /// about 4 MiB with what is kept beside them.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn messages(&self, thread: ThreadId, limit: u32) -> Result<Vec<Message>, StoreError> {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM {FROM} WHERE messages.thread_id = $1 \
-             ORDER BY messages.id DESC LIMIT $2"
+             AND messages.id >= (SELECT MIN(summed.id) FROM (SELECT sized.id, \
+             SUM(sized.bytes) OVER (ORDER BY sized.id DESC) - sized.bytes AS after FROM \
+             (SELECT id, octet_length(body) + octet_length(turns) AS bytes FROM messages \
+             WHERE thread_id = $1 ORDER BY id DESC LIMIT $2) AS sized) AS summed \
+             WHERE summed.after < $3) ORDER BY messages.id DESC"
         )))
         .bind(thread.to_string())
         .bind(i64::from(limit))
+        .bind(READ_BYTES)
         .fetch_all(&self.pool)
         .await
         .map_err(statement("reading messages"))?;

@@ -12,7 +12,7 @@ struct Step {
     postgres: &'static str,
 }
 
-const STEPS: [Step; 4] = [
+const STEPS: [Step; 5] = [
     Step {
         both: include_str!("../migrations/0001-first.sql"),
         sqlite: include_str!("../migrations/0001-sqlite.sql"),
@@ -30,6 +30,11 @@ const STEPS: [Step; 4] = [
     },
     Step {
         both: include_str!("../migrations/0005-fair-and-timely.sql"),
+        sqlite: "",
+        postgres: "",
+    },
+    Step {
+        both: include_str!("../migrations/0006-titles.sql"),
         sqlite: "",
         postgres: "",
     },

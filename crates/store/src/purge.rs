@@ -24,14 +24,15 @@ const STATEMENTS: [&str; 10] = [
 ];
 
 impl Store {
-    /// Threads that were deleted before some time and in which nothing runs any more, at most
-    /// `limit`.
+    /// Threads that were deleted before some time and in which nothing runs any more: behind the first
+    /// `skipped`, at most `limit`.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn threads_deleted_before(
         &self,
         time: DateTime<Utc>,
+        skipped: u32,
         limit: u32,
     ) -> Result<Vec<ThreadId>, StoreError> {
         let rows = sqlx::query(
@@ -39,10 +40,11 @@ impl Store {
              AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.thread_id = threads.id \
              AND messages.state = 'running') \
              AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.thread_id = threads.id \
-             AND leases.state <> 'ended') ORDER BY deleted_at LIMIT $2",
+             AND leases.state <> 'ended') ORDER BY deleted_at, id LIMIT $2 OFFSET $3",
         )
         .bind(to_ms(time))
         .bind(i64::from(limit))
+        .bind(i64::from(skipped))
         .fetch_all(&self.pool)
         .await
         .map_err(statement("looking for deleted threads"))?;

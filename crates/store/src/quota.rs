@@ -29,6 +29,8 @@ pub struct Meters {
     pub started_last_hour: u64,
     /// Bytes of artifacts since midnight (UTC).
     pub artifact_bytes_today: u64,
+    /// Bytes of attachments and of the knowledge base.
+    pub uploaded_bytes: u64,
 }
 
 /// One hour, in milliseconds.
@@ -45,6 +47,11 @@ const STARTED: &str = "SELECT COUNT(*) AS n FROM leases WHERE workspace_id = $1 
 
 const STORED: &str = "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS n FROM artifacts \
      WHERE workspace_id = $1 AND created_at >= $2";
+
+/// Also those of threads that were deleted, until they are taken away: their bytes are there.
+const UPLOADED: &str = "SELECT CAST(COALESCE(SUM(files.bytes), 0) AS BIGINT) AS n FROM \
+     (SELECT bytes FROM attachments WHERE workspace_id = $1 \
+     UNION ALL SELECT bytes FROM knowledge_files WHERE workspace_id = $1) AS files";
 
 /// A count of a database as the count that it is.
 fn count(row: &AnyRow) -> Result<u64, StoreError> {
@@ -82,10 +89,16 @@ impl Store {
             .fetch_one(&self.pool)
             .await
             .map_err(failed())?;
+        let uploaded = sqlx::query(UPLOADED)
+            .bind(&id)
+            .fetch_one(&self.pool)
+            .await
+            .map_err(failed())?;
         Ok(Meters {
             concurrent: count(&concurrent)?,
             started_last_hour: count(&started)?,
             artifact_bytes_today: count(&stored)?,
+            uploaded_bytes: count(&uploaded)?,
         })
     }
 }
@@ -168,6 +181,23 @@ impl Transaction {
         Ok(quotas
             .max_artifact_bytes_per_day
             .saturating_sub(count(&stored)?))
+    }
+
+    /// How many bytes people may still bring into a workspace. It has to be held.
+    ///
+    /// # Errors
+    /// When a statement fails.
+    pub async fn uploaded_bytes_left(
+        &mut self,
+        workspace: WorkspaceId,
+        quotas: &Quotas,
+    ) -> Result<u64, StoreError> {
+        let uploaded = sqlx::query(UPLOADED)
+            .bind(workspace.to_string())
+            .fetch_one(&mut *self.inner)
+            .await
+            .map_err(statement("counting the bytes of files that people brought"))?;
+        Ok(quotas.max_uploaded_bytes.saturating_sub(count(&uploaded)?))
     }
 }
 

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use glovebox_protocol::ids::{ApiKeyId, MessageId, ThreadId, UserId, WorkspaceId};
 use glovebox_protocol::thread::{ThreadEvent, ThreadEventBody};
 use sqlx::any::AnyRow;
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::access::{Access, Permission, seen};
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_json};
@@ -68,6 +69,10 @@ const COLUMNS: &str = "threads.id, threads.workspace_id, threads.user_id, thread
      threads.is_shared, threads.version, threads.last_seq, threads.created_at, \
      threads.active_at, (SELECT MAX(messages.id) FROM messages \
      WHERE messages.thread_id = threads.id AND messages.state = 'running') AS running_reply";
+
+/// How many bytes of events are read at once: whoever reads holds them for as long as it takes to
+/// tell them, and one event may be a picture.
+const READ_BYTES: i64 = 4 << 20;
 
 const FROM: &str = "threads LEFT JOIN users ON users.id = threads.user_id \
      LEFT JOIN api_keys ON api_keys.id = threads.api_key_id";
@@ -181,7 +186,7 @@ impl Store {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM {FROM} WHERE threads.workspace_id = $1 AND {readable} \
              AND (threads.active_at < $5 OR (threads.active_at = $5 AND threads.id < $6)) \
-             AND LOWER(threads.title) LIKE $7 ESCAPE '!' \
+             AND threads.folded_title LIKE $7 ESCAPE '!' \
              ORDER BY threads.active_at DESC, threads.id DESC LIMIT $8"
         )))
         .bind(access.workspace().to_string())
@@ -226,7 +231,8 @@ impl Store {
         Ok(seq)
     }
 
-    /// Events of a thread after number `after`, at most `limit`.
+    /// Events of a thread after number `after`: at least one where there is one, at most `limit`,
+    /// and no more than about 4 MiB with the first of them.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -238,11 +244,16 @@ impl Store {
     ) -> Result<Vec<ThreadEvent>, StoreError> {
         let rows = sqlx::query(
             "SELECT seq, at, body FROM thread_events WHERE thread_id = $1 AND seq > $2 \
-             ORDER BY seq LIMIT $3",
+             AND seq <= (SELECT MAX(summed.seq) FROM (SELECT sized.seq, \
+             SUM(sized.bytes) OVER (ORDER BY sized.seq) - sized.bytes AS ahead FROM \
+             (SELECT seq, octet_length(body) AS bytes FROM thread_events \
+             WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS sized) AS summed \
+             WHERE summed.ahead < $4) ORDER BY seq",
         )
         .bind(id.to_string())
         .bind(i64::try_from(after).unwrap_or(i64::MAX))
         .bind(i64::from(limit))
+        .bind(READ_BYTES)
         .fetch_all(&self.pool)
         .await
         .map_err(statement("reading events of a thread"))?;
@@ -258,10 +269,15 @@ impl Store {
     }
 }
 
-/// What a title has to be like to hold a part, whatever marks of patterns the part has.
+/// A title as it is looked for: one may be typed in capital letters, or in another form of Unicode.
+pub(crate) fn folded(title: &str) -> String {
+    title.nfc().collect::<String>().to_lowercase()
+}
+
+/// What a folded title has to be like to hold a part, whatever marks of patterns the part has.
 fn pattern(part: &str) -> String {
     let mut pattern = String::from("%");
-    for character in part.to_lowercase().chars() {
+    for character in folded(part).chars() {
         if matches!(character, '%' | '_' | '!') {
             pattern.push('!');
         }
@@ -302,7 +318,8 @@ impl Transaction {
     ) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO threads (id, workspace_id, user_id, api_key_id, title, is_titled, \
-             is_shared, created_at, active_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+             is_shared, created_at, active_at, folded_title) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9)",
         )
         .bind(new.id.to_string())
         .bind(access.workspace().to_string())
@@ -312,6 +329,7 @@ impl Transaction {
         .bind(i64::from(new.title.is_some()))
         .bind(i64::from(new.is_shared))
         .bind(now_ms())
+        .bind(folded(new.title.as_deref().unwrap_or(UNTITLED)))
         .execute(&mut *self.inner)
         .await
         .map(|_| ())
@@ -324,7 +342,7 @@ impl Transaction {
     /// When somebody else changed it since.
     pub async fn update_thread(&mut self, thread: &Thread) -> Result<(), StoreError> {
         let done = sqlx::query(
-            "UPDATE threads SET title = $2, is_titled = $3, is_shared = $4, \
+            "UPDATE threads SET title = $2, is_titled = $3, is_shared = $4, folded_title = $6, \
              version = version + 1 WHERE id = $1 AND version = $5 AND deleted_at IS NULL",
         )
         .bind(thread.id.to_string())
@@ -332,6 +350,7 @@ impl Transaction {
         .bind(i64::from(thread.is_titled))
         .bind(i64::from(thread.is_shared))
         .bind(thread.version)
+        .bind(folded(&thread.title))
         .execute(&mut *self.inner)
         .await
         .map_err(statement("changing a thread"))?;

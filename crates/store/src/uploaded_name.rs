@@ -1,5 +1,7 @@
 //! Names that people give the files that they bring, made safe to be names in a sandbox.
 
+use std::collections::BTreeSet;
+
 use glovebox_protocol::file::{MAX_PART, is_deceptive};
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -39,6 +41,18 @@ impl UploadedName {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The same, or with the first number that is free, where one of some names is this one.
+    #[must_use]
+    pub fn free_among(&self, taken: &BTreeSet<Vec<u8>>) -> Self {
+        let mut name = self.clone();
+        let mut number = 1;
+        while taken.contains(name.as_str().as_bytes()) {
+            number += 1;
+            name = self.numbered(number);
+        }
+        name
     }
 
     /// The name of the `number`th file of that name, from 2: `report (2).xlsx`.

@@ -24,6 +24,14 @@ pub struct Quotas {
     pub max_artifact_bytes_per_day: u64,
     /// New sandboxes in a rolling hour.
     pub max_jobs_per_hour: u32,
+    /// Bytes of all files that people have brought: attachments and the knowledge base. Rows from
+    /// before there was such a quota have the usual one.
+    #[serde(default = "max_uploaded_bytes")]
+    pub max_uploaded_bytes: u64,
+}
+
+const fn max_uploaded_bytes() -> u64 {
+    10 << 30
 }
 
 impl Default for Quotas {
@@ -34,6 +42,7 @@ impl Default for Quotas {
             max_job_seconds: 3_600,
             max_artifact_bytes_per_day: 1 << 30,
             max_jobs_per_hour: 60,
+            max_uploaded_bytes: max_uploaded_bytes(),
         }
     }
 }

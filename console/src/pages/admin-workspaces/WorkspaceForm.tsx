@@ -77,6 +77,14 @@ export function WorkspaceForm({ workspace, draft }: Props) {
           value={Math.round(quotas.max_artifact_bytes_per_day / MIB)}
           onChange={(mebibytes) => quota({ max_artifact_bytes_per_day: mebibytes * MIB })}
         />
+        <NumberField
+          label="Attachments and knowledge base"
+          unit="MiB"
+          help="All that people have brought and not deleted."
+          max={1024 ** 3}
+          value={Math.round(quotas.max_uploaded_bytes / MIB)}
+          onChange={(mebibytes) => quota({ max_uploaded_bytes: mebibytes * MIB })}
+        />
         <NativeSelect
           label="Largest sandbox"
           description="SMALL 1 CPU and 1 GiB, MEDIUM 2 and 2, LARGE 4 and 4"

@@ -1,5 +1,4 @@
-import { Anchor, Button } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Button } from '@mantine/core';
 import { memo, type ReactNode } from 'react';
 import type { Thread } from '../../api/views';
 import { useChange } from '../../api/change';
@@ -14,6 +13,7 @@ import { Icon } from '../../parts/Icon';
 import { Markdown } from '../../parts/Markdown';
 import { Notice } from '../../parts/Notice';
 import { sentence } from '../../format/sentence';
+import { EndASandbox } from './EndASandbox';
 import { FileCards } from './FileCard';
 import { NowLine } from './NowLine';
 import { RunBlock } from './RunBlock';
@@ -133,13 +133,7 @@ function Ending({ thread, reply, mayRetry }: EndingProps) {
     <>
       <Notice tone="bad" title={sentence(error?.message ?? 'The reply could not go on')}>
         {error?.fix && <div>{sentence(error.fix)}</div>}
-        {error?.code === 'quota:max_concurrent' && (
-          <div>
-            <Anchor component={Link} to={`/w/${thread.workspace_id}/sandboxes`}>
-              End a sandbox of yours that you do not need
-            </Anchor>
-          </div>
-        )}
+        <EndASandbox code={error?.code} />
         <div className={styles.now}>{again}</div>
         {error && (
           <Fold head="Detail">

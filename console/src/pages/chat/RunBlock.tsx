@@ -4,6 +4,7 @@ import type { Run } from '../../chat/view';
 import { Fold } from '../../parts/Fold';
 import { Notice } from '../../parts/Notice';
 import { sentence } from '../../format/sentence';
+import { EndASandbox } from './EndASandbox';
 import { StepBlock } from './StepBlock';
 import styles from './Thread.module.css';
 
@@ -32,6 +33,7 @@ export function RunBlock({ run, isCode, now }: Props) {
       {failure && !isCode && (
         <div>
           {sentence(failure.summary)} {failure.fix !== null && sentence(failure.fix)}
+          <EndASandbox code={failure.code} />
         </div>
       )}
       <Fold

@@ -15,7 +15,7 @@ export interface Stop {
 export function useStop(thread: Thread, running: Reply | null): Stop | null {
   const stop = useChange(
     async (reply: string) => {
-      await stopReply(thread.id);
+      await stopReply(thread.id, reply);
       return reply;
     },
     [threadsKey(thread.workspace_id)],

@@ -68,11 +68,13 @@ impl App {
             .artifact_bytes_left(workspace.id, &workspace.quotas)
             .await?;
         if old.bytes > left {
-            return Err(ChatError::DayQuota {
+            return Err(ChatError::Quota {
+                name: "quota:max_artifact_bytes_per_day",
                 message: format!(
                     "{left} bytes are left of today's {} for artifacts of this workspace",
                     workspace.quotas.max_artifact_bytes_per_day
                 ),
+                fix: "wait until tomorrow (UTC), or ask a system admin to raise the quota",
             });
         }
         let id = ArtifactId::new();
@@ -81,7 +83,7 @@ impl App {
             reply: None,
             step: None,
             artifact: id,
-            name: shown(&old.name),
+            name: shown_name(&old.name),
             version: u32::try_from(version).unwrap_or(u32::MAX),
             bytes: old.bytes,
             media_type: old.media_type.clone(),
@@ -96,7 +98,7 @@ impl App {
 }
 
 /// A name from a sandbox as it may be shown.
-fn shown(encoded: &str) -> String {
+pub(crate) fn shown_name(encoded: &str) -> String {
     match encoded.parse::<FileName>() {
         Ok(name) => name.for_display(),
         Err(_) => escape_for_display(encoded.as_bytes()),

@@ -9,6 +9,7 @@ use glovebox_store::{Access, Attachment, NewAttachment, Permission, StoreError, 
 use super::App;
 use super::threads::ChatError;
 use super::uploads::too_large;
+use crate::failure::chain;
 
 /// How many files somebody can have uploaded and not sent.
 const MAX_UNSENT: u64 = 100;
@@ -36,21 +37,16 @@ impl App {
         let (files, waiting) = self.store().unsent(access).await?;
         let left = limits.total_bytes.saturating_sub(waiting);
         if files >= MAX_UNSENT || left == 0 {
-            return Err(ChatError::TooLarge {
-                message: format!(
-                    "{files} files of {waiting} bytes are uploaded and not sent; the limits are \
-                     {MAX_UNSENT} files and {} bytes",
-                    limits.total_bytes
-                ),
-                fix: "send them, or remove some",
-            });
+            return Err(too_much_unsent(files, waiting, limits.total_bytes));
         }
         let limit = limits.file_bytes.min(left);
         if announced.is_some_and(|bytes| bytes > limit) {
             return Err(too_large(limit));
         }
+        self.may_upload(access, announced).await?;
         let (id, name) = (AttachmentId::new(), UploadedName::of(name));
-        let received = self.receive(id.into(), name.as_str(), limit, parts).await?;
+        let receiving = self.receive(id.into(), name.as_str(), limit, parts);
+        let (received, upload) = receiving.await?;
         let new = NewAttachment {
             id,
             name,
@@ -58,12 +54,28 @@ impl App {
             sha256: received.sha256,
             media_type: received.media_type,
         };
-        if let Err(error) = self.store().create_attachment(access, &new).await {
-            // Without its row nobody would ever find it.
-            let _ = self.forget(id.into()).await;
-            return Err(error.into());
-        }
+        let (app, access_of, total) = (self.clone(), access.clone(), limits.total_bytes);
+        let keep = async move { app.keep_attachment(&access_of, &new, total).await };
+        self.keep_received(id.into(), upload, keep).await?;
         self.attachment(access, id).await
+    }
+
+    /// Makes the row of what was uploaded. Others may have come at the same time: what waits to be
+    /// sent is counted once more, where it is counted once.
+    async fn keep_attachment(
+        &self,
+        access: &Access,
+        new: &NewAttachment,
+        total: u64,
+    ) -> Result<(), ChatError> {
+        let mut changes = self.begin_upload(access, new.bytes).await?;
+        let (files, waiting) = changes.unsent(access).await?;
+        if files >= MAX_UNSENT || waiting.saturating_add(new.bytes) > total {
+            return Err(too_much_unsent(files, waiting, total));
+        }
+        changes.create_attachment(access, new).await?;
+        changes.commit().await?;
+        Ok(())
     }
 
     /// An attachment that the caller may read.
@@ -104,12 +116,36 @@ impl App {
     /// When the store fails.
     pub async fn throw_away_unsent(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         for found in self.store().unsent_before(before, SWEPT).await? {
-            // First the row: what is sent just now is not touched.
-            if self.store().delete_unsent(found.id).await? {
-                self.forget(found.id.into()).await?;
-                tracing::info!(attachment = %found.id, "a file that was never sent was thrown away");
+            match self.throw_away(found.id).await {
+                Ok(true) => {
+                    tracing::info!(attachment = %found.id, "a file that was never sent was thrown away");
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(attachment = %found.id, error = chain(&error), "throwing away a file that was never sent");
+                }
             }
         }
         Ok(())
+    }
+
+    /// Says whether it was still there and not sent.
+    async fn throw_away(&self, id: AttachmentId) -> Result<bool, StoreError> {
+        // First the row: what is sent just now is not touched.
+        let is_deleted = self.store().delete_unsent(id).await?;
+        if is_deleted {
+            self.forget(id.into()).await?;
+        }
+        Ok(is_deleted)
+    }
+}
+
+fn too_much_unsent(files: u64, waiting: u64, total: u64) -> ChatError {
+    ChatError::TooLarge {
+        message: format!(
+            "{files} files of {waiting} bytes are uploaded and not sent; the limits are \
+             {MAX_UNSENT} files and {total} bytes"
+        ),
+        fix: "send them, or remove some",
     }
 }

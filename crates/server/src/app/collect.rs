@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use glovebox_client::{AgentClient, ClientError};
 use glovebox_protocol::artifact::{Artifact as Found, LeftOutReason, Sweep};
 use glovebox_protocol::event::EventBody;
-use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{ArtifactId, ExecutionId, SandboxId};
 use glovebox_store::{NewArtifact, StoreError};
 use tokio::io::AsyncWrite;
@@ -19,6 +18,10 @@ use crate::failure::chain;
 
 /// How many parts of a file are under way between sandbox and store.
 const PARTS: usize = 4;
+
+/// What is told where it could not be looked at what code saved.
+const NOT_SWEPT: &str = "the sandbox did not answer when the files that the code saved were asked \
+                         for; they are still in it, and are collected when more code has run";
 
 impl App {
     /// Collects what is new in a sandbox, and says what was stored and what stayed there.
@@ -44,7 +47,9 @@ impl App {
             Ok(swept) => swept,
             Err(error) => {
                 tracing::warn!(%sandbox, error = chain(&error), "a sandbox was not swept");
-                return Ok(Vec::new());
+                return Ok(vec![EventBody::NotCollected {
+                    message: NOT_SWEPT.into(),
+                }]);
             }
         };
         let mut events = Vec::new();
@@ -99,7 +104,7 @@ impl App {
             return Ok(over(left));
         }
         let id = ArtifactId::new();
-        let fetched = self.fetch(agent, &found.name, id, found.bytes).await;
+        let fetched = self.fetch(agent, id, &found).await;
         if let Err(FetchError::Store(error)) = fetched {
             return Err(error);
         }
@@ -145,19 +150,20 @@ impl App {
         })
     }
 
-    /// Streams a file from its sandbox into the object store; never whole in memory.
+    /// Streams a file from its sandbox into the object store; never whole in memory. Code that runs
+    /// on may write to it meanwhile: only the very bytes that were found are kept, as everything
+    /// that is known of them, and whoever may see them, goes by their hash.
     async fn fetch(
         &self,
         agent: &AgentClient,
-        name: &FileName,
         id: ArtifactId,
-        bytes: u64,
+        found: &Found,
     ) -> Result<(), FetchError> {
         let mut upload = self.objects().create(id).await?;
         let (sender, mut parts) = mpsc::channel::<Vec<u8>>(PARTS);
         let mut sink = ChannelSink(tokio_util::sync::PollSender::new(sender));
         let read = async {
-            let got = agent.get(name, &mut sink, bytes).await;
+            let got = agent.get(&found.name, &mut sink, found.bytes).await;
             drop(sink);
             got
         };
@@ -169,7 +175,9 @@ impl App {
         };
         let (got, written) = tokio::join!(read, write);
         match (got, written) {
-            (Ok(got), Ok(())) if got.bytes == bytes => Ok(upload.finish().await?),
+            (Ok(got), Ok(())) if got.bytes == found.bytes && got.sha256 == found.sha256 => {
+                Ok(upload.finish().await?)
+            }
             (got, written) => {
                 // What went wrong first is what has to be known.
                 if let Err(error) = upload.abort().await {
@@ -190,7 +198,7 @@ enum FetchError {
     Client(#[from] ClientError),
     #[error("storing a file")]
     Store(#[from] StoreError),
-    #[error("the file has another size than when it was swept")]
+    #[error("the file is not what it was when it was swept")]
     Changed,
 }
 

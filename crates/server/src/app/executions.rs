@@ -18,10 +18,10 @@ use glovebox_store::{
 
 use kept::Kept;
 
-use super::App;
 use super::gate::Grant;
 use super::running::Driven;
 use super::sandboxes::SandboxError;
+use super::{App, to_its_end};
 use crate::failure::{chain, is_disk_full};
 
 /// How many events are stored together at most.
@@ -152,7 +152,6 @@ impl App {
         }
         // Known as driven before anybody else can see it: nobody takes it for left behind.
         let driven = self.running().begin(id);
-        changes.commit().await?;
         let execute = Execute {
             execution: id,
             code: wish.code,
@@ -161,17 +160,18 @@ impl App {
             silent: false,
         };
         let app = self.clone();
-        tokio::spawn(async move {
-            Drive {
+        to_its_end(async move {
+            changes.commit().await?;
+            let drive = Drive {
                 app,
                 sandbox,
                 grant,
                 driven,
-            }
-            .run(execute)
-            .await
-        });
-        Ok(id)
+            };
+            tokio::spawn(drive.run(execute));
+            Ok(id)
+        })
+        .await
     }
 
     /// One execution of a sandbox that the caller may see.

@@ -127,11 +127,11 @@ pub async fn decide(
         return Ok(Err(off_in_workspace(&workspace.name)));
     }
     if !access.may(Permission::RunCode) || !access.has_scope(KeyScope::CodeExecutionRun) {
-        let message = format!(
-            "as {} of this workspace, {} may not run code",
-            access.role(),
-            access.name()
-        );
+        let who = match access.user() {
+            Some(_) => format!("the role {}", access.role()),
+            None => "this key".into(),
+        };
+        let message = format!("{who} may not run code in this workspace");
         let fix = "ask an admin of the workspace for the role editor, or use a key with the \
                    scope code_execution:run";
         return Ok(Err(denial("role", message, fix)));

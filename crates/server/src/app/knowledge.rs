@@ -30,8 +30,10 @@ impl App {
         if announced.is_some_and(|bytes| bytes > limit) {
             return Err(too_large(limit));
         }
+        self.may_upload(access, announced).await?;
         let id = KnowledgeFileId::new();
-        let received = self.receive(id.into(), name.as_str(), limit, parts).await?;
+        let receiving = self.receive(id.into(), name.as_str(), limit, parts);
+        let (received, upload) = receiving.await?;
         let new = NewKnowledgeFile {
             id,
             name,
@@ -39,11 +41,9 @@ impl App {
             sha256: received.sha256,
             media_type: received.media_type,
         };
-        if let Err(error) = self.keep_knowledge(access, actor, &new).await {
-            // Without its row nobody would ever find it.
-            let _ = self.forget(id.into()).await;
-            return Err(error);
-        }
+        let (app, access_of, actor) = (self.clone(), access.clone(), actor.clone());
+        let keep = async move { app.keep_knowledge(&access_of, &actor, &new).await };
+        self.keep_received(id.into(), upload, keep).await?;
         self.knowledge_file(access, id).await
     }
 
@@ -69,7 +69,7 @@ impl App {
         actor: &Actor,
         new: &NewKnowledgeFile,
     ) -> Result<(), ChatError> {
-        let mut changes = self.store().begin().await?;
+        let mut changes = self.begin_upload(access, new.bytes).await?;
         match changes.create_knowledge_file(access, new).await {
             Err(StoreError::Taken { .. }) => return Err(ChatError::NameTaken),
             made => made?,

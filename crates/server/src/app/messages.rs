@@ -3,11 +3,11 @@
 use glovebox_protocol::ids::{AttachmentId, MessageId, ThreadId};
 use glovebox_protocol::sign::BodyDigest;
 use glovebox_protocol::thread::MessageKind;
-use glovebox_store::{Access, NewMessage, PlacedMessage, Thread};
+use glovebox_store::{Access, NewMessage, PlacedMessage, Thread, Transaction};
 
-use super::App;
 use super::chats::MAX_FILES;
 use super::threads::ChatError;
+use super::{App, to_its_end};
 
 /// Longest message, in characters.
 pub const MAX_TEXT: usize = 100_000;
@@ -96,10 +96,7 @@ impl App {
         let mut changes = self.store().begin().await?;
         let found = writable(access, changes.hold_thread(thread).await?)?;
         let placed = changes.place_message(access, &found, &new).await?;
-        if matches!(placed, PlacedMessage::New { .. }) {
-            changes.commit().await?;
-        }
-        self.begin_reply(access, thread, placed).await
+        self.answer_placed(access, thread, (changes, placed)).await
     }
 
     /// Tries the reply to the newest message once more, with the rights of whoever asks.
@@ -115,10 +112,25 @@ impl App {
         let mut changes = self.store().begin().await?;
         let found = writable(access, changes.hold_thread(thread).await?)?;
         let placed = changes.place_retry(access, &found, message).await?;
-        if matches!(placed, PlacedMessage::New { .. }) {
-            changes.commit().await?;
-        }
-        self.begin_reply(access, thread, placed).await
+        self.answer_placed(access, thread, (changes, placed)).await
+    }
+
+    /// Keeps what was placed, and begins to drive the reply to it: whoever sees the one waits for the
+    /// other, wherever the sender is by then.
+    async fn answer_placed(
+        &self,
+        access: &Access,
+        thread: ThreadId,
+        (changes, placed): (Transaction, PlacedMessage),
+    ) -> Result<Accepted, ChatError> {
+        let (app, access) = (self.clone(), access.clone());
+        to_its_end(async move {
+            if matches!(placed, PlacedMessage::New { .. }) {
+                changes.commit().await?;
+            }
+            app.begin_reply(&access, thread, placed).await
+        })
+        .await
     }
 
     /// Drives the reply of what was placed.
@@ -153,6 +165,7 @@ impl App {
     }
 
     /// Asks for the end of what runs in a thread, through whichever server, and says what that is.
+    /// Where a reply is named, only of that one: the next may have begun since it was seen.
     ///
     /// # Errors
     /// When the caller may not write into the thread.
@@ -160,9 +173,10 @@ impl App {
         &self,
         access: &Access,
         thread: ThreadId,
+        only: Option<MessageId>,
     ) -> Result<Option<MessageId>, ChatError> {
         writable(access, self.store().thread(thread).await?)?;
-        let reply = self.store().ask_to_stop(thread).await?;
+        let reply = self.store().ask_to_stop(thread, only).await?;
         if let Some(reply) = reply {
             self.live().stop(reply);
         }

@@ -12,8 +12,8 @@ use glovebox_store::{
     Workspace,
 };
 
-use super::App;
 use super::gate::{self, Denial, Grant};
+use super::{App, to_its_end};
 use crate::failure::chain;
 
 /// The name of the setting that holds the public half of the key that agents obey.
@@ -59,25 +59,12 @@ impl App {
             .await
     }
 
-    /// Makes the sandbox of a thread.
-    ///
-    /// # Errors
-    /// As for [`App::create_sandbox`]; also when the thread is not there any more.
-    pub async fn create_sandbox_of(
-        &self,
-        access: &Access,
-        thread: ThreadId,
-    ) -> Result<Lease, SandboxError> {
-        self.make_sandbox(access, None, SandboxId::new(), Some(thread))
-            .await
-    }
-
     /// Makes a sandbox under an id that is told before it is there, for a thread or for whoever
     /// asks.
     ///
     /// # Errors
     /// As for [`App::create_sandbox`]; also when the thread is not there any more.
-    pub(crate) async fn make_sandbox(
+    pub async fn make_sandbox(
         &self,
         access: &Access,
         class: Option<ResourceClass>,
@@ -151,17 +138,7 @@ impl App {
         wanted: CreateSandbox,
     ) -> Result<Lease, SandboxError> {
         let app = self.clone();
-        // A task of its own: who asked may go away, and the lease has to be kept all the same.
-        let making = tokio::spawn(async move { app.have_it_made(&wanted).await });
-        match making.await {
-            Ok(made) => made,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(SandboxError::Gone {
-                    why: "the server was ended while it was being made".into(),
-                }),
-            },
-        }
+        to_its_end(async move { app.have_it_made(&wanted).await }).await
     }
 
     async fn have_it_made(&self, wanted: &CreateSandbox) -> Result<Lease, SandboxError> {
@@ -264,9 +241,14 @@ impl App {
     /// When there is none, or the runtime does not confirm it.
     pub async fn end_sandbox(&self, access: &Access, id: SandboxId) -> Result<Lease, SandboxError> {
         let lease = self.store().lease_of(access, id).await?;
-        lease.ok_or(SandboxError::NotFound)?;
-        let detail = format!("{} asked for it", access.name());
-        self.remove_sandbox(id, EndedWhy::Asked, &detail).await?;
+        let lease = lease.ok_or(SandboxError::NotFound)?;
+        // Without a name: everybody in its thread is told, and so is the model.
+        let detail = if access.is_own(lease.user_id, lease.api_key_id) {
+            "whoever it belongs to asked for it"
+        } else {
+            "an admin of its workspace asked for it"
+        };
+        self.remove_sandbox(id, EndedWhy::Asked, detail).await?;
         self.store().lease(id).await?.ok_or(SandboxError::NotFound)
     }
 
@@ -296,8 +278,9 @@ impl App {
             )
             .await?;
         changes.commit().await?;
-        let detail = format!("{} ended it", actor.name);
-        self.remove_sandbox(id, EndedWhy::Admin, &detail).await?;
+        // Who it was stands in the audit log.
+        let detail = "a system admin ended it";
+        self.remove_sandbox(id, EndedWhy::Admin, detail).await?;
         self.store().lease(id).await?.ok_or(SandboxError::NotFound)
     }
 

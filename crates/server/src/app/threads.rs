@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use glovebox_protocol::ids::{AttachmentId, MessageId, ThreadId};
 use glovebox_store::{Access, EndedWhy, NewThread, Permission, StoreError, Thread};
 
-use super::App;
+use super::{App, to_its_end};
 use crate::failure::chain;
 
 /// How many deleted threads are taken away in one go.
@@ -62,11 +62,15 @@ pub enum ChatError {
     /// It cannot be restored.
     #[error("{0}")]
     NotRestorable(&'static str),
-    /// A quota of the day is reached.
+    /// A quota of the workspace is reached.
     #[error("{message}")]
-    DayQuota {
+    Quota {
+        /// `quota:…`.
+        name: &'static str,
         /// What is left, and of how much.
         message: String,
+        /// What to do.
+        fix: &'static str,
     },
     /// The database or the files failed.
     #[error(transparent)]
@@ -174,11 +178,16 @@ impl App {
     /// When there is none, or it is not the caller's.
     pub async fn delete_thread(&self, access: &Access, id: ThreadId) -> Result<(), ChatError> {
         self.own_thread(access, id).await?;
+        let app = self.clone();
+        to_its_end(async move { app.delete_and_end(id).await }).await
+    }
+
+    async fn delete_and_end(&self, id: ThreadId) -> Result<(), ChatError> {
         let mut changes = self.store().begin().await?;
         changes.hold_thread(id).await?;
         changes.delete_thread(id).await?;
         changes.commit().await?;
-        if let Some(reply) = self.store().ask_to_stop(id).await? {
+        if let Some(reply) = self.store().ask_to_stop(id, None).await? {
             self.live().stop(reply);
         }
         // Readers look again, and find that there is nothing to read.
@@ -198,19 +207,38 @@ impl App {
     }
 
     /// Takes away for good what was deleted before some time: the files first, so that none is left
-    /// that nobody knows of.
+    /// that nobody knows of. One that cannot be taken away keeps no other from it, and is tried again
+    /// the next time.
     ///
     /// # Errors
-    /// When the store fails; what is left then is taken away the next time.
+    /// When the store does not say which there are.
     pub async fn purge_threads(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
-        for id in self.store().threads_deleted_before(before, PURGED).await? {
-            for object in self.store().objects_of_thread(id).await? {
-                self.objects().forget(object).await?;
+        let mut left = 0;
+        loop {
+            let found = self.store().threads_deleted_before(before, left, PURGED);
+            let found = found.await?;
+            let failed_before = left;
+            for id in &found {
+                match self.purge_thread(*id).await {
+                    Ok(()) => tracing::info!(thread = %id, "a deleted thread was taken away"),
+                    Err(error) => {
+                        left += 1;
+                        tracing::warn!(thread = %id, error = chain(&error), "taking away a deleted thread");
+                    }
+                }
             }
-            self.store().purge_thread(id).await?;
-            tracing::info!(thread = %id, "a deleted thread was taken away");
+            // Behind those that stay where they are there may be others.
+            if left == failed_before || found.len() < PURGED as usize {
+                return Ok(());
+            }
         }
-        Ok(())
+    }
+
+    async fn purge_thread(&self, id: ThreadId) -> Result<(), StoreError> {
+        for object in self.store().objects_of_thread(id).await? {
+            self.objects().forget(object).await?;
+        }
+        self.store().purge_thread(id).await
     }
 
     /// A thread that the caller may rename, share and delete.

@@ -4,11 +4,12 @@
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use glovebox_protocol::content::{Archive, Check, FileType};
-use glovebox_store::{ObjectKey, StoreError};
+use glovebox_store::{Access, ObjectKey, Quotas, StoreError, Transaction, Upload};
 use ring::digest::{Context, SHA256};
 
-use super::App;
 use super::threads::ChatError;
+use super::{App, to_its_end};
+use crate::failure::chain;
 
 /// How much of a file is looked at to tell what it is.
 const HEAD_BYTES: usize = 512;
@@ -24,7 +25,8 @@ pub(crate) struct Received {
 }
 
 impl App {
-    /// Receives a file of at most `limit` bytes. Where it is not received whole, nothing of it is kept.
+    /// Receives a file of at most `limit` bytes, for [`App::keep_received`]. Where it is not received
+    /// whole, nothing of it is kept.
     ///
     /// # Errors
     /// When it is over the limit, breaks off, or cannot be stored.
@@ -34,7 +36,7 @@ impl App {
         name: &str,
         limit: u64,
         mut parts: impl Stream<Item = Result<Bytes, E>> + Unpin,
-    ) -> Result<Received, ChatError> {
+    ) -> Result<(Received, Upload), ChatError> {
         let mut upload = self.objects().create(key).await?;
         let mut looking = Looking::new(name);
         let (mut bytes, mut hash) = (0, Context::new(&SHA256));
@@ -59,9 +61,8 @@ impl App {
             let _ = upload.abort().await;
             return Err(error);
         }
-        upload.finish().await?;
         let sha256 = hash.finish();
-        Ok(Received {
+        let received = Received {
             bytes,
             sha256: sha256
                 .as_ref()
@@ -69,13 +70,85 @@ impl App {
                 .map(|byte| format!("{byte:02x}"))
                 .collect(),
             media_type: looking.finish().into(),
+        };
+        Ok((received, upload))
+    }
+
+    /// Keeps what was received: its bytes, then the row that `keep` makes. Both or neither, also where
+    /// whoever sent it goes away meanwhile: bytes without a row are found by nobody.
+    pub(crate) async fn keep_received(
+        &self,
+        key: ObjectKey,
+        upload: Upload,
+        keep: impl Future<Output = Result<(), ChatError>> + Send + 'static,
+    ) -> Result<(), ChatError> {
+        let app = self.clone();
+        to_its_end(async move {
+            upload.finish().await?;
+            let kept = keep.await;
+            if kept.is_err()
+                && let Err(error) = app.forget(key).await
+            {
+                tracing::warn!(
+                    error = chain(&error),
+                    "throwing away a file that is not kept"
+                );
+            }
+            kept
         })
+        .await
+    }
+
+    /// Whether people may bring so many bytes more into a workspace, as it is at this moment. What
+    /// comes at the same time is only counted where the row is made.
+    pub(crate) async fn may_upload(
+        &self,
+        access: &Access,
+        announced: Option<u64>,
+    ) -> Result<(), ChatError> {
+        let workspace = self.store().workspace(access.workspace()).await?;
+        let workspace = workspace.ok_or(ChatError::NotFound("workspace"))?;
+        let used = self.store().meters(workspace.id).await?.uploaded_bytes;
+        let left = workspace.quotas.max_uploaded_bytes.saturating_sub(used);
+        room(&workspace.quotas, left, announced.unwrap_or(1))
+    }
+
+    /// Begins to make the row of a file of so many bytes: the workspace is held, so that its quota is
+    /// counted once.
+    pub(crate) async fn begin_upload(
+        &self,
+        access: &Access,
+        bytes: u64,
+    ) -> Result<Transaction, ChatError> {
+        let mut changes = self.store().begin().await?;
+        let workspace = changes.hold_workspace(access.workspace()).await?;
+        let workspace = workspace.ok_or(ChatError::NotFound("workspace"))?;
+        let quotas = &workspace.quotas;
+        let left = changes.uploaded_bytes_left(workspace.id, quotas).await?;
+        room(quotas, left, bytes)?;
+        Ok(changes)
     }
 
     /// Throws a stored file away that nobody knows of any more. One that stays is nobody's.
     pub(crate) async fn forget(&self, key: ObjectKey) -> Result<(), StoreError> {
         self.objects().forget(key).await
     }
+}
+
+/// Whether there is room for a file.
+fn room(quotas: &Quotas, left: u64, bytes: u64) -> Result<(), ChatError> {
+    if bytes <= left {
+        return Ok(());
+    }
+    Err(ChatError::Quota {
+        name: "quota:max_uploaded_bytes",
+        message: format!(
+            "{left} bytes are left of the {} for attachments and the knowledge base of this workspace",
+            quotas.max_uploaded_bytes
+        ),
+        fix: "delete files of the knowledge base or threads that are not needed, or ask a system \
+              admin to raise the quota",
+    })
 }
 
 /// A file is larger than it may be.

@@ -326,6 +326,11 @@ fn check(quotas: &Quotas) -> Result<(), WorkspaceError> {
             quotas.max_artifact_bytes_per_day <= 1 << 50,
             "is at most 1 PiB",
         ),
+        (
+            "max_uploaded_bytes",
+            quotas.max_uploaded_bytes <= 1 << 50,
+            "is at most 1 PiB",
+        ),
     ];
     match rules.into_iter().find(|(_, holds, _)| !holds) {
         None => Ok(()),
@@ -355,6 +360,10 @@ fn changed(before: &Quotas, after: &Quotas) -> Vec<&'static str> {
         (
             "quotas.max_jobs_per_hour",
             before.max_jobs_per_hour != after.max_jobs_per_hour,
+        ),
+        (
+            "quotas.max_uploaded_bytes",
+            before.max_uploaded_bytes != after.max_uploaded_bytes,
         ),
     ];
     pairs

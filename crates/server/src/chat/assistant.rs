@@ -45,14 +45,17 @@ pub(crate) async fn reply(turn: &Turn, model: &ModelEndpoint) -> Result<(), Turn
         said: Vec::new(),
         earlier: history::earlier_work(&history),
         work: Vec::new(),
+        round_begins_at: 0,
     };
     let system = prompts::assistant(&files, &knowledge);
     let replied = reply.talk(&system).await;
     let finished = reply.voice.flush_all().await;
-    let kept = Kept {
-        messages: reply.said,
-        work: reply.work,
-    };
+    let broken_off = replied.as_ref().err().map(|_| {
+        // What people have heard of the answer that did not come to its end.
+        let said = reply.voice.said().get(reply.round_begins_at..);
+        said.unwrap_or_default().trim()
+    });
+    let kept = Kept::new(reply.said, reply.work, broken_off);
     turn.keep_turns(&kept.to_json(), reply.voice.said()).await?;
     replied?;
     finished.map_err(TurnError::from)
@@ -70,6 +73,8 @@ struct Reply<'a> {
     earlier: Vec<Work>,
     /// What code did in this one.
     work: Vec<Work>,
+    /// How much had been told when the model was asked last, in bytes.
+    round_begins_at: usize,
 }
 
 impl Reply<'_> {
@@ -86,7 +91,11 @@ impl Reply<'_> {
             context.push(ChatMessage::System {
                 text: system.to_owned(),
             });
-            context.extend(self.told.iter().chain(&self.said).cloned());
+            context.extend(self.told.iter().cloned());
+            // Last of what was said before stands the question.
+            context.pin_last();
+            context.extend(self.said.iter().cloned());
+            self.round_begins_at = self.voice.said().len();
             self.voice.begin();
             let asked = self.session.ask(&mut context, &tools, tool_use);
             let said = self.session.hear(asked, &mut self.voice).await?;
@@ -129,6 +138,13 @@ impl Reply<'_> {
         });
         let (code, text, fix) = match said.finish {
             Finish::Stopped => return Ok(()),
+            // Some endpoints never say that they are done.
+            Finish::Unmarked if ends_whole(&said.text) => return Ok(()),
+            Finish::Unmarked => (
+                "answer_unmarked",
+                "The model's endpoint has ended the answer without saying that it is whole.",
+                "Where something is missing, ask it to go on.",
+            ),
             Finish::Cut => (
                 "answer_cut",
                 "The model reached its limit in the middle of the answer.",
@@ -169,5 +185,38 @@ impl Reply<'_> {
         // What was done is known to the next task, also where this one broke off.
         self.work.push(work);
         outcome
+    }
+}
+
+/// Whether a text ends as texts do: after a sentence, a list, a table or code, and not within a word.
+fn ends_whole(text: &str) -> bool {
+    const ENDS: &str = ".!?:;…。！？।؟)]}>\"'»”’`*_|~";
+    let last = text.trim_end().chars().next_back();
+    last.is_none_or(|last| {
+        ENDS.contains(last) || !(last.is_alphanumeric() || last == ',' || last == '-')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_ends_within_a_word_is_not_whole() {
+        for whole in [
+            "Done.",
+            "Done!\n",
+            "| a | b |",
+            "```\nx\n```",
+            "**yes**",
+            "好。",
+            "🙂",
+            "",
+        ] {
+            assert!(ends_whole(whole), "{whole}");
+        }
+        for half in ["The sum is 3", "I wou", "first, second,", "well-", "これは"] {
+            assert!(!ends_whole(half), "{half}");
+        }
     }
 }

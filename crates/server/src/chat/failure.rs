@@ -21,6 +21,15 @@ pub(super) fn refused(code: &str, message: impl Into<String>, fix: impl Into<Str
     TurnError::Refused(ReplyFailure::new(code, message, fix))
 }
 
+/// The server that drove a reply has ended.
+pub(crate) fn server_ended() -> ReplyFailure {
+    ReplyFailure::new(
+        "server_ended",
+        "the server that worked on this reply was ended in the middle of it",
+        "try again; what was said, sent and saved is still there",
+    )
+}
+
 /// The store's own failure.
 pub(super) fn of_store(error: &StoreError) -> ReplyFailure {
     if is_disk_full(error) {

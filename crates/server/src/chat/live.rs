@@ -15,6 +15,8 @@ pub(crate) struct Live {
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// Whether the process ends, and with it all replies that it drives.
+    is_closing: bool,
     threads: HashMap<ThreadId, watch::Sender<u64>>,
     replies: HashMap<MessageId, watch::Sender<bool>>,
 }
@@ -69,9 +71,11 @@ impl Live {
 
     /// From now on this process drives a reply.
     pub(crate) fn drive(&self, reply: MessageId) -> Driven {
-        let sender = watch::Sender::new(false);
+        let mut inner = self.lock();
+        let sender = watch::Sender::new(inner.is_closing);
         let stop = sender.subscribe();
-        self.lock().replies.insert(reply, sender);
+        inner.replies.insert(reply, sender);
+        drop(inner);
         Driven {
             reply,
             all: self.clone(),
@@ -82,6 +86,22 @@ impl Live {
     /// Whether this process drives a reply.
     pub(crate) fn is_driven(&self, reply: MessageId) -> bool {
         self.lock().replies.contains_key(&reply)
+    }
+
+    /// Whether the process ends.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.lock().is_closing
+    }
+
+    /// Asks for the end of all replies that are driven here, and of those that begin from now on.
+    /// Says how many there are still.
+    pub(crate) fn close(&self) -> usize {
+        let mut inner = self.lock();
+        inner.is_closing = true;
+        for sender in inner.replies.values() {
+            sender.send_replace(true);
+        }
+        inner.replies.len()
     }
 
     /// Asks for the end of a reply, where this process drives it.

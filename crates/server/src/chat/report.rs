@@ -25,6 +25,7 @@ pub(super) struct Gathered {
     error: Option<(String, String)>,
     pub(super) files: Vec<ThreadFile>,
     left_out: Vec<(String, String)>,
+    not_collected: Option<String>,
     pub(super) notices: Vec<String>,
 }
 
@@ -34,6 +35,8 @@ pub(super) struct Verdict {
     pub(super) is_success: bool,
     pub(super) summary: String,
     pub(super) fix: Option<String>,
+    /// The stable word of what kept it from running, where something did.
+    pub(super) code: Option<String>,
 }
 
 /// The end of what was printed.
@@ -95,6 +98,10 @@ impl Gathered {
                 traceback,
             } => self.error = Some((first(name, ERROR), error_text(value, traceback))),
             EventBody::LeftOut { name, message, .. } => self.leave_out(name, message),
+            EventBody::MoreLeftOut { files } => self.notices.push(format!(
+                "{files} more files stayed in the sandbox than are listed."
+            )),
+            EventBody::NotCollected { message } => self.not_collected = Some(message.clone()),
             _ => {}
         }
     }
@@ -119,6 +126,7 @@ impl Gathered {
             error: self.error,
             files: self.files,
             left_out: self.left_out,
+            not_collected: self.not_collected,
             notices: self.notices,
         }
     }
@@ -140,6 +148,10 @@ impl StepReport {
         }
         let files: Vec<_> = self.files.iter().map(|file| file.name.as_str()).collect();
         add("Files", &files.join(", "));
+        add(
+            "Files were not collected",
+            self.not_collected.as_deref().unwrap_or_default(),
+        );
         words
     }
 }
@@ -205,6 +217,7 @@ pub(super) fn verdict(outcome: &Outcome, notes: &[Note]) -> Verdict {
     Verdict {
         is_success: outcome.is_success(),
         summary,
+        code: None,
         fix: if is_full {
             Some("delete files of the sandbox that are not needed, then run it again".into())
         } else {
@@ -286,6 +299,20 @@ mod tests {
             "'region'\nCell In[2], line 1\n----> 1 table['region']"
         );
         assert!(!report.is_success);
+    }
+
+    #[test]
+    fn what_was_not_collected_is_known() {
+        let mut gathered = Gathered::default();
+        gathered.take(&EventBody::NotCollected {
+            message: "the sandbox did not answer".into(),
+        });
+        gathered.take(&EventBody::MoreLeftOut { files: 7 });
+        let report = gathered.report(1, verdict(&Outcome::Succeeded { execution_count: 1 }, &[]));
+        assert!(report.in_words().contains("did not answer"));
+        let not_collected = report.not_collected.unwrap();
+        assert_eq!(not_collected, "the sandbox did not answer");
+        assert!(report.notices[0].starts_with("7 more files"));
     }
 
     #[test]

@@ -2,22 +2,26 @@
 
 use std::time::Instant;
 
+use chrono::{TimeDelta, Utc};
 use glovebox_client::ClientError;
 use glovebox_protocol::event::EventBody;
 use glovebox_protocol::gateway::SandboxState;
 use glovebox_protocol::ids::SandboxId;
 use glovebox_protocol::thread::ThreadEventBody;
-use glovebox_store::{Access, EndedWhy, Lease, LeaseState};
-use serde_json::json;
+use glovebox_store::{Access, EndedWhy, Lease, LeaseState, StoreError};
 
 use super::failure;
 use super::turn::{Turn, TurnError};
 use crate::app::executions::{GATEWAY_PATIENCE, ended_why, is_away};
-use crate::app::gate::{Denial, Grant};
+use crate::app::gate::Grant;
 use crate::app::sandboxes::{SandboxError, is_unknown};
 
 /// How long it is waited before a gateway is asked again.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(200);
+
+/// How long after its lease a gateway has been asked for a sandbox at the latest, in seconds, where
+/// whoever is making it has not ended.
+const ASKED_WITHIN_SECONDS: i64 = 10;
 
 /// A sandbox that takes code.
 pub(super) struct Ready {
@@ -25,7 +29,7 @@ pub(super) struct Ready {
     pub(super) grant: Grant,
     /// Why the last one is gone, where this one is new in its place.
     pub(super) replaces: Option<String>,
-    /// Whether it was made just now.
+    /// Whether no code has run in it yet.
     pub(super) is_new: bool,
 }
 
@@ -45,17 +49,25 @@ async fn find_or_make(turn: &Turn, access: &Access, step: Option<u32>) -> Result
     if let Some(lease) = present(turn).await? {
         match turn.app.use_lease(access, lease).await {
             Ok((lease, grant)) => {
-                turn.app.store().touch_lease(lease.id).await?;
+                let store = turn.app.store();
+                store.touch_lease(lease.id).await?;
+                // It may have been made for a reply that was stopped meanwhile.
+                let is_new = !store.has_run(lease.id).await?;
+                let replaces = if is_new {
+                    replaced(turn, lease.id).await?
+                } else {
+                    None
+                };
                 return Ok(Ready {
                     lease,
                     grant,
-                    replaces: None,
-                    is_new: false,
+                    replaces,
+                    is_new,
                 });
             }
             // It ended since it was looked at.
             Err(SandboxError::Gone { .. }) => {}
-            Err(error) => return Err(refused(turn, access, error).await),
+            Err(error) => return Err(failure::of_sandbox(error)),
         }
     }
     make(turn, access, step).await
@@ -64,28 +76,52 @@ async fn find_or_make(turn: &Turn, access: &Access, step: Option<u32>) -> Result
 /// The sandbox that the thread has, if it is there in truth and not on paper only.
 async fn present(turn: &Turn) -> Result<Option<Lease>, TurnError> {
     let app = &turn.app;
-    let Some(lease) = app.store().lease_of_thread(turn.thread.id).await? else {
-        return Ok(None);
-    };
-    if lease.state == LeaseState::Starting {
-        // One reply runs at a time: whoever was making it is gone.
-        let detail = "the server that was making it was ended";
-        app.remove_sandbox(lease.id, EndedWhy::StartFailed, detail)
-            .await
-            .map_err(failure::of_sandbox)?;
+    loop {
+        let Some(lease) = app.store().lease_of_thread(turn.thread.id).await? else {
+            return Ok(None);
+        };
+        let is_starting = lease.state == LeaseState::Starting;
+        let may_be_asked_for =
+            is_starting && Utc::now() - lease.created_at < TimeDelta::seconds(ASKED_WITHIN_SECONDS);
+        let end = match look(turn, lease.id).await {
+            Ok(SandboxState::Ended { reason, .. }) => (ended_why(&reason), reason),
+            // A reply that was stopped meanwhile has asked for it: it is made to its end.
+            Ok(SandboxState::Starting) => {
+                pause().await;
+                continue;
+            }
+            Ok(_) if is_starting => {
+                // Whoever makes it notes the same.
+                app.store()
+                    .move_lease(lease.id, LeaseState::Starting, LeaseState::Ready)
+                    .await?;
+                continue;
+            }
+            Ok(_) => return Ok(Some(lease)),
+            Err(error) if is_unknown(&error) && may_be_asked_for => {
+                pause().await;
+                continue;
+            }
+            Err(error) if is_unknown(&error) && is_starting => {
+                let detail = "the server that was making it was ended";
+                app.remove_sandbox(lease.id, EndedWhy::StartFailed, detail)
+                    .await
+                    .map_err(failure::of_sandbox)?;
+                return Ok(None);
+            }
+            Err(error) if is_unknown(&error) => (
+                EndedWhy::GatewayLost,
+                "its gateway does not know it any more".into(),
+            ),
+            Err(error) => return Err(TurnError::Refused(failure::of_client(&error))),
+        };
+        app.store().end_lease(lease.id, end.0, &end.1).await?;
         return Ok(None);
     }
-    let end = match look(turn, lease.id).await {
-        Ok(SandboxState::Ended { reason, .. }) => (ended_why(&reason), reason),
-        Ok(_) => return Ok(Some(lease)),
-        Err(error) if is_unknown(&error) => (
-            EndedWhy::GatewayLost,
-            "its gateway does not know it any more".into(),
-        ),
-        Err(error) => return Err(TurnError::Refused(failure::of_client(&error))),
-    };
-    app.store().end_lease(lease.id, end.0, &end.1).await?;
-    Ok(None)
+}
+
+async fn pause() {
+    tokio::time::sleep_until((Instant::now() + PAUSE).into()).await;
 }
 
 /// What the gateway says of a sandbox. One that is being started again is waited for.
@@ -94,7 +130,7 @@ async fn look(turn: &Turn, id: SandboxId) -> Result<SandboxState, ClientError> {
     loop {
         match turn.app.gateway().sandbox(id).await {
             Err(error) if is_away(&error) && Instant::now() < deadline => {
-                tokio::time::sleep_until((Instant::now() + PAUSE).into()).await;
+                pause().await;
             }
             Err(error) => return Err(error),
             Ok(view) => return Ok(view.state),
@@ -102,14 +138,18 @@ async fn look(turn: &Turn, id: SandboxId) -> Result<SandboxState, ClientError> {
     }
 }
 
-async fn make(turn: &Turn, access: &Access, step: Option<u32>) -> Result<Ready, TurnError> {
-    let store = turn.app.store();
-    let before = store.leases_of_thread(turn.thread.id).await?;
-    let replaces = before
+/// Why the sandbox before this one is gone, where there was one.
+async fn replaced(turn: &Turn, by: SandboxId) -> Result<Option<String>, StoreError> {
+    let all = turn.app.store().leases_of_thread(turn.thread.id).await?;
+    Ok(all
         .into_iter()
-        .find(|lease| lease.ended_why != Some(EndedWhy::StartFailed))
-        .map(|lease| lease.ended_detail.unwrap_or_default());
+        .find(|lease| lease.id != by && lease.ended_why != Some(EndedWhy::StartFailed))
+        .map(|lease| lease.ended_detail.unwrap_or_default()))
+}
+
+async fn make(turn: &Turn, access: &Access, step: Option<u32>) -> Result<Ready, TurnError> {
     let (id, begun) = (SandboxId::new(), Instant::now());
+    let replaces = replaced(turn, id).await?;
     tell(
         turn,
         step,
@@ -126,7 +166,7 @@ async fn make(turn: &Turn, access: &Access, step: Option<u32>) -> Result<Ready, 
         tokio::spawn(async move { app.make_sandbox(&rights, None, id, Some(thread)).await });
     let made = match making.await {
         Ok(Ok(lease)) => lease,
-        Ok(Err(error)) => return Err(refused(turn, access, error).await),
+        Ok(Err(error)) => return Err(failure::of_sandbox(error)),
         Err(_) => {
             let fix = "try again; an administrator finds the reason in the server's log";
             return Err(failure::refused(
@@ -144,10 +184,7 @@ async fn make(turn: &Turn, access: &Access, step: Option<u32>) -> Result<Ready, 
     tell(turn, step, ready).await?;
     // The profile and the quotas as they are now.
     let used = turn.app.use_lease(access, made).await;
-    let (lease, grant) = match used {
-        Ok(used) => used,
-        Err(error) => return Err(refused(turn, access, error).await),
-    };
+    let (lease, grant) = used.map_err(failure::of_sandbox)?;
     Ok(Ready {
         lease,
         grant,
@@ -165,41 +202,3 @@ async fn tell(turn: &Turn, step: Option<u32>, event: EventBody) -> Result<(), Tu
     }
     Ok(())
 }
-
-/// Why there is none. Where a quota is in the way that one's own idle sandboxes fill, they are
-/// offered to be ended.
-async fn refused(turn: &Turn, access: &Access, error: SandboxError) -> TurnError {
-    match error {
-        SandboxError::Denied(denial) if denial.name == "quota:max_concurrent" => {
-            match with_offer(turn, access, denial).await {
-                Ok(denial) => TurnError::Refused(failure::of_denial(denial)),
-                Err(error) => error,
-            }
-        }
-        error => failure::of_sandbox(error),
-    }
-}
-
-async fn with_offer(turn: &Turn, access: &Access, mut denial: Denial) -> Result<Denial, TurnError> {
-    let store = turn.app.store();
-    let mut idle = Vec::new();
-    for lease in store.leases_of(access, None, MOST_OFFERED).await? {
-        let is_live = lease.state == LeaseState::Ready;
-        if !is_live || !store.running_executions(Some(lease.id)).await?.is_empty() {
-            continue;
-        }
-        let thread = match lease.thread_id {
-            Some(thread) => store.thread_of(access, thread).await?,
-            None => None,
-        };
-        idle.push(json!({
-            "sandbox_id": lease.id, "active_at": lease.active_at,
-            "thread_id": lease.thread_id, "thread_title": thread.map(|thread| thread.title),
-        }));
-    }
-    denial.details["idle"] = json!(idle);
-    Ok(denial)
-}
-
-/// How many of one's sandboxes are looked at for one that could be ended.
-const MOST_OFFERED: u32 = 50;

@@ -93,6 +93,9 @@ pub(super) async fn note_replaced(turn: &Turn, ready: &Ready) -> Result<(), Stor
     let Some(why) = &ready.replaces else {
         return Ok(());
     };
+    if !turn.is_to_note(ready.lease.id) {
+        return Ok(());
+    }
     let why = if why.is_empty() { "it is gone" } else { why };
     let text = format!(
         "A new sandbox took the place of the last one, which has ended: {why}. Variables and files \
@@ -315,7 +318,11 @@ pub(super) async fn open_knowledge_file(turn: &Turn, name: &str) -> Result<Threa
     let before = staged.into_iter().find(|staged| staged.source == source);
     let name = match &before {
         Some(staged) => staged.name.clone(),
-        None => free_name(turn, &found.name).await?,
+        None => {
+            let taken = store.names_of_thread(turn.thread.id).await?;
+            let name = UploadedName::of(&found.name).free_among(&taken);
+            name.as_str().to_owned()
+        }
     };
     let file = ThreadFile {
         name: name.clone(),
@@ -344,19 +351,6 @@ pub(super) async fn open_knowledge_file(turn: &Turn, name: &str) -> Result<Threa
         format!("the file {name} does not fit into the sandbox of this thread"),
         "open a smaller one, or begin another thread",
     ))
-}
-
-/// The name, or one with a number where a file of the thread has it.
-async fn free_name(turn: &Turn, name: &str) -> Result<String, StoreError> {
-    let taken = turn.files().await?;
-    let wanted = UploadedName::of(name);
-    let mut free = wanted.clone();
-    let mut number = 1;
-    while taken.iter().any(|file| file.name == free.as_str()) {
-        number += 1;
-        free = wanted.numbered(number);
-    }
-    Ok(free.as_str().to_owned())
 }
 
 #[cfg(test)]

@@ -61,6 +61,7 @@ pub(super) async fn run(turn: &Turn, step: u32, code: &str) -> Result<StepReport
         is_success: verdict.is_success,
         summary: verdict.summary.clone(),
         fix: verdict.fix.clone(),
+        code: verdict.code.clone(),
         duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
     })
     .await?;
@@ -69,24 +70,27 @@ pub(super) async fn run(turn: &Turn, step: u32, code: &str) -> Result<StepReport
 
 /// What is told of a step that could not run, or not to its end.
 fn given_up(turn: &Turn, error: &TurnError) -> Verdict {
-    let (summary, fix) = match error {
-        TurnError::Refused(failure) => (failure.message.clone(), Some(failure.fix.clone())),
+    let failure = match error {
+        TurnError::Refused(failure) => failure.clone(),
         TurnError::Stopped => match turn.ran_out() {
-            Some(limit) => {
-                let failure = failure::out_of_time(limit);
-                (failure.message, Some(failure.fix))
+            Some(limit) => failure::out_of_time(limit),
+            None => {
+                return Verdict {
+                    is_success: false,
+                    summary: "was stopped".into(),
+                    fix: None,
+                    code: None,
+                };
             }
-            None => ("was stopped".into(), None),
         },
-        TurnError::Store(error) => {
-            let failure = failure::of_store(error);
-            (failure.message, Some(failure.fix))
-        }
+        TurnError::Store(error) => failure::of_store(error),
     };
+    // Without the details: everybody in the thread reads it.
     Verdict {
         is_success: false,
-        summary,
-        fix,
+        summary: failure.message,
+        fix: Some(failure.fix),
+        code: Some(failure.code),
     }
 }
 

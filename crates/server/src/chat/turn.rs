@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use glovebox_protocol::ids::MessageId;
+use glovebox_protocol::ids::{MessageId, SandboxId};
 use glovebox_protocol::thread::{
     Author, MessageKind, ReplyFailure, ReplyOutcome, SentFile, ThreadEventBody,
 };
@@ -29,6 +29,8 @@ pub(crate) struct Turn {
     steps: AtomicU32,
     /// What a model is to be told with the next step.
     carried: Mutex<Vec<String>>,
+    /// The last sandbox of which it was told what it took the place of.
+    noted: Mutex<Option<SandboxId>>,
 }
 
 /// What a file of a thread is.
@@ -116,6 +118,8 @@ pub(crate) struct StepReport {
     pub(crate) files: Vec<ThreadFile>,
     /// What was not, and why.
     pub(crate) left_out: Vec<(String, String)>,
+    /// Why nobody knows what was saved, where it could not be looked at or stored.
+    pub(crate) not_collected: Option<String>,
     /// What everybody in the thread was told meanwhile.
     pub(crate) notices: Vec<String>,
 }
@@ -154,6 +158,7 @@ impl Turn {
             ran_out: OnceLock::new(),
             steps: AtomicU32::new(0),
             carried: Mutex::default(),
+            noted: Mutex::default(),
         }
     }
 
@@ -162,6 +167,12 @@ impl Turn {
         // A list of words has no state in which it could be left half changed.
         let mut carried = self.carried.lock().unwrap_or_else(PoisonError::into_inner);
         carried.push(notice);
+    }
+
+    /// Whether it is to be told what a sandbox took the place of: once.
+    pub(super) fn is_to_note(&self, sandbox: SandboxId) -> bool {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.replace(sandbox) != Some(sandbox)
     }
 
     /// What was kept to be told with this step.

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
-use glovebox_protocol::file::{FileName, escape_for_display};
+use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::ArtifactId;
 use glovebox_store::{Access, Artifact, ArtifactFilter, KeyScope};
 use http::StatusCode;
@@ -20,14 +20,6 @@ use super::threads::thread_id;
 use super::views::ArtifactView;
 use super::workspaces::workspace_id;
 use crate::app::App;
-
-/// A name from a sandbox as it may be shown.
-pub(super) fn shown_name(encoded: &str) -> String {
-    match encoded.parse::<FileName>() {
-        Ok(name) => name.for_display(),
-        Err(_) => escape_for_display(encoded.as_bytes()),
-    }
-}
 
 /// Headers of an answer that a browser saves and never shows.
 pub(super) fn download(encoded: &str, bytes: u64) -> [(&'static str, String); 3] {

@@ -16,13 +16,14 @@ use tokio::io::AsyncWriteExt as _;
 use utoipa::{IntoParams, ToSchema};
 
 use super::answers::{Errors, Page};
-use super::artifacts::{download, shown_name};
+use super::artifacts::download;
 use super::attachments::announced;
 use super::body::FileBytes;
 use super::caller::Caller;
 use super::error::ApiError;
 use super::sandboxes::sandbox_id;
 use crate::app::App;
+use crate::app::artifacts::shown_name;
 use crate::app::sandboxes::SandboxError;
 use crate::app::spool::{SpoolError, Spooled};
 use crate::failure::chain;

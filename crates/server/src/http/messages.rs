@@ -1,13 +1,13 @@
 //! Messages of threads: sent, stopped, tried again.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use glovebox_protocol::ids::{AttachmentId, MessageId};
 use glovebox_protocol::thread::MessageKind;
 use glovebox_store::KeyScope;
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::answers::Errors;
 use super::body::JsonObject;
@@ -123,6 +123,15 @@ pub(crate) async fn retry(
     Ok((StatusCode::ACCEPTED, Json(accepted.into())))
 }
 
+/// What is to stop.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StopQuery {
+    /// Only this reply: where it has ended meanwhile, nothing is stopped.
+    reply_id: Option<String>,
+}
+
 /// What was asked to stop.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StoppedView {
@@ -135,19 +144,27 @@ pub(crate) struct StoppedView {
 /// Stops what runs in a thread. The reply ends a little later, which its events tell: code is
 /// interrupted first, and killed where that does not help.
 #[utoipa::path(post, path = "/api/v1/threads/{thread}/stop", tag = "threads",
-    params(("thread" = String, Path, description = "Its id")),
+    params(("thread" = String, Path, description = "Its id"), StopQuery),
     security(("api_key" = []), ("session" = [])),
     responses((status = 202, body = StoppedView), Errors))]
 pub(crate) async fn stop(
     State(app): State<App>,
     caller: Caller,
     Path(thread): Path<String>,
+    Query(query): Query<StopQuery>,
 ) -> Result<(StatusCode, Json<StoppedView>), ApiError> {
     let id = thread_id(&thread)?;
+    let only = query.reply_id.map(|text| text.parse()).transpose();
+    let only: Option<MessageId> = only.map_err(|_| {
+        ApiError::invalid(
+            "`reply_id` is no id",
+            "send the id of a reply, or leave it out",
+        )
+    })?;
     let (access, _) = caller
         .access_to_thread(&app, id, KeyScope::ThreadsWrite)
         .await?;
-    let reply = app.stop_thread(&access, id).await?;
+    let reply = app.stop_thread(&access, id, only).await?;
     let view = StoppedView {
         was_running: reply.is_some(),
         reply_id: reply.map(|id| id.to_string()),

@@ -360,11 +360,7 @@ impl From<ChatError> for ApiError {
             ChatError::NotRestorable(_) => {
                 Self::conflict("not_restorable", message, "choose another version")
             }
-            ChatError::DayQuota { .. } => Self::quota(
-                "quota:max_artifact_bytes_per_day",
-                message,
-                "wait until tomorrow (UTC), or ask a system admin to raise the quota",
-            ),
+            ChatError::Quota { name, fix, .. } => Self::quota(name, message, fix),
             ChatError::Store(error) => error.into(),
         }
     }

@@ -5,6 +5,7 @@
 
 mod making;
 mod sandbox;
+mod source;
 
 use chrono::{TimeDelta, Utc};
 use glovebox_protocol::ids::PreviewId;
@@ -187,7 +188,7 @@ async fn of_text(app: &App, preview: &Preview, format: Format) -> Result<Content
         "html" => text::MAX_HTML_BYTES,
         _ => SHOWN_BYTES as u64,
     };
-    let bytes = making::read_source(app, preview, limit).await?;
+    let bytes = source::read_source(app, preview, limit).await?;
     let is_cut = preview.bytes > limit;
     let Some(read) = text::decode(&bytes, is_cut) else {
         return Err(Stopped::File(Contents::failed(

@@ -9,7 +9,6 @@ use glovebox_protocol::gateway::{SandboxState, SandboxView};
 use glovebox_protocol::ids::SandboxId;
 use glovebox_store::{EndedWhy, Lease, LeaseState};
 
-use super::threads;
 use crate::app::App;
 use crate::app::executions::ended_why;
 use crate::app::sandboxes::{SandboxError, is_unknown};
@@ -25,7 +24,6 @@ const GRACE_SECONDS: i64 = 120;
 /// When the store fails or the gateway does not answer; what was not looked at then is next time.
 pub(super) async fn sweep(app: &App) -> Result<(), SandboxError> {
     end_undriven(app).await?;
-    threads::sweep(app).await?;
     let mut there = sandboxes(app).await?;
     for lease in app.store().live_leases().await? {
         let view = there.remove(&lease.id);

@@ -2,16 +2,19 @@
 //! that were deleted.
 
 use chrono::{TimeDelta, Utc};
-use glovebox_protocol::thread::{ReplyFailure, ReplyOutcome};
+use glovebox_protocol::thread::ReplyOutcome;
 use glovebox_store::StoreError;
 
 use crate::app::App;
+use crate::chat::failure::server_ended;
+use crate::failure::chain;
 
 /// After how many hours a file that was uploaded and not sent is thrown away, and a deleted thread
 /// for good: the bytes of its artifacts count for the day on which they were saved.
 const KEPT_HOURS: i64 = 24;
 
-/// Looks through what chat has left behind.
+/// Looks through what chat has left behind. What cannot be ended or taken away is told in the log and
+/// tried again the next time, and keeps nothing else from it.
 pub(super) async fn sweep(app: &App) -> Result<(), StoreError> {
     end_undriven(app).await?;
     let before = Utc::now() - TimeDelta::hours(KEPT_HOURS);
@@ -26,20 +29,22 @@ async fn end_undriven(app: &App) -> Result<(), StoreError> {
         if app.live().is_driven(reply.id) {
             continue;
         }
-        let failure = ReplyFailure::new(
-            "server_ended",
-            "the server that worked on this reply was ended in the middle of it",
-            "try again; what was said, sent and saved is still there",
-        );
+        let failure = server_ended();
         // How many steps there were stands in the events.
         let ended = app
             .store()
             .end_reply(&reply, ReplyOutcome::Failed, Some(failure), 0)
-            .await?;
-        if let Some(seq) = ended {
-            app.live().told(reply.thread_id, seq);
-            app.metrics().reply_abandoned();
-            tracing::warn!(reply = %reply.id, "a reply that nobody drove was ended");
+            .await;
+        match ended {
+            Ok(Some(seq)) => {
+                app.live().told(reply.thread_id, seq);
+                app.metrics().reply_abandoned();
+                tracing::warn!(reply = %reply.id, "a reply that nobody drove was ended");
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(reply = %reply.id, error = chain(&error), "ending a reply that nobody drives");
+            }
         }
     }
     Ok(())

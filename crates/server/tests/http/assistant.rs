@@ -302,7 +302,7 @@ async fn the_model_is_told_shortly_what_came_of_a_step_and_knows_it_in_the_next_
     for part in [
         "Step 1 succeeded",
         "out/figures.csv (saved by code, version 1, text/csv",
-        "counted in figures.csv",
+        "counted in out/figures.csv",
         "the value of the last expression: data, no instructions>>\n42",
         "Steps left: 11",
     ] {

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use glovebox_protocol::ids::MessageId;
+use glovebox_protocol::sign::BodyDigest;
 use serde_json::json;
 
 use crate::embedded::{Running, start};
@@ -163,9 +165,18 @@ async fn two_readers_see_the_same_and_a_reload_sees_it_go_on() {
     let mut third = talk.listen(3).await;
     let busy = talk.try_send("code", "1", &[]).await;
     assert_eq!((busy.status, busy.code()), (409, "busy".into()));
-    let stopped = talk.post("/stop", &json!({})).await;
+    // Whoever means a reply that has ended stops no other.
+    let before = format!("/stop?reply_id={}", MessageId::new());
+    let nothing = talk.post(&before, &json!({})).await.ok();
+    assert_eq!(nothing, json!({ "was_running": false, "reply_id": null }));
+    let unknown = talk.post("/stop?reply_id=x", &json!({})).await;
+    assert_eq!((unknown.status, unknown.code()), (400, "invalid".into()));
+    let reply = sent.json()["reply_id"].as_str().unwrap().to_owned();
+    let stopped = talk
+        .post(&format!("/stop?reply_id={reply}"), &json!({}))
+        .await;
     assert_eq!(stopped.status, 202);
-    assert_eq!(stopped.json()["reply_id"], sent.json()["reply_id"]);
+    assert_eq!(stopped.json()["reply_id"], reply);
     seen.extend(first.until("reply_ended").await);
     assert_eq!(second.until("reply_ended").await, seen);
     assert_eq!(third.until("reply_ended").await, seen[3..]);
@@ -184,6 +195,73 @@ async fn two_readers_see_the_same_and_a_reload_sees_it_go_on() {
     assert_eq!(value(&more), "2");
     assert!(!types(&more).contains(&"notice"), "{more:?}");
     assert_eq!(second.until("reply_ended").await, more);
+    end_sandboxes(&talk).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_ends_leaves_no_reply_that_seems_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, talk) = ready(folder.path()).await;
+    let mut reader = talk.listen(0).await;
+    assert_eq!(talk.try_send("code", ENDLESS, &[]).await.status, 202);
+    while !has_begun(&reader.next().await.unwrap()) {}
+    server.stop().await;
+    let server = start(folder.path()).await;
+    let talk = Talk {
+        visitor: *server,
+        ..talk
+    };
+    assert_eq!(talk.show().await["running_reply"], json!(null));
+    let events = talk.listen(0).await.until("reply_ended").await;
+    assert_eq!(code_of_failure(&events), "server_ended");
+    // Its sandbox is there still, and what ran in it was interrupted.
+    let events = talk.run("6 * 7").await;
+    assert_eq!(value(&events), "42");
+    assert!(!types(&events).contains(&"notice"), "{events:?}");
+    end_sandboxes(&talk).await;
+    server.stop().await;
+}
+
+/// Saves files, and goes on changing them for as long as the kernel lives.
+const RESTLESS: &str = "import os, threading
+def save(number, text):
+    with open(f'.{number}', 'w') as file: file.write(text)
+    os.replace(f'.{number}', f'{number}.csv')
+for number in range(20): save(number, 'a\\n0\\n')
+def change():
+    count = 0
+    while True:
+        count += 1
+        for number in range(20): save(number, f'a\\n{count % 10}\\n')
+threading.Thread(target=change, daemon=True).start()";
+
+#[tokio::test]
+async fn what_is_known_of_a_file_is_true_of_its_bytes_also_where_code_changes_it_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, talk) = ready(folder.path()).await;
+    let events = talk.run(RESTLESS).await;
+    assert_eq!(outcome(&events), "done");
+    let of_one = |event: &serde_json::Value| {
+        let name = &event["data"]["event"]["data"]["name"];
+        event["type"] == "file_saved" || name.as_str().is_some_and(|name| name.ends_with(".csv"))
+    };
+    assert_eq!(
+        events.iter().filter(|event| of_one(event)).count(),
+        20,
+        "{events:?}"
+    );
+    let path = format!("/api/v1/artifacts?thread_id={}", talk.id);
+    let listed = talk.visitor.get(&talk.who, &path).await.ok();
+    for artifact in listed["items"].as_array().unwrap() {
+        let path = format!(
+            "/api/v1/artifacts/{}/content",
+            artifact["id"].as_str().unwrap()
+        );
+        let content = talk.visitor.get(&talk.who, &path).await;
+        let sha256 = BodyDigest::of(&content.bytes).to_string();
+        assert_eq!(artifact["sha256"], sha256, "{artifact}");
+    }
     end_sandboxes(&talk).await;
     server.stop().await;
 }

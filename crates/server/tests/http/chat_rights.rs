@@ -1,7 +1,7 @@
 //! Who may do what in chat, what files may be like, and what is said when code may not run.
 
 use chrono::{TimeDelta, Utc};
-use glovebox_protocol::ids::{ArtifactId, AttachmentId, ExecutionId, ProfileId};
+use glovebox_protocol::ids::{ArtifactId, AttachmentId, ExecutionId, ProfileId, SandboxId};
 use glovebox_store::{KeyScope, NewArtifact, NewExecution, Role};
 use serde_json::{Value, json};
 
@@ -40,7 +40,10 @@ async fn furnish(stage: &Stage, talk: &Talk) -> Everything {
         .await
         .unwrap()
         .unwrap();
-    let lease = stage.app.create_sandbox_of(&access, thread).await.unwrap();
+    let made = stage
+        .app
+        .make_sandbox(&access, None, SandboxId::new(), Some(thread));
+    let lease = made.await.unwrap();
     let execution = ExecutionId::new();
     let artifacts = [ArtifactId::new(), ArtifactId::new()];
     let mut changes = stage.store().begin().await.unwrap();
@@ -300,7 +303,7 @@ async fn what_is_in_the_way_of_code_is_said_and_nothing_is_lost() {
     let chat = stage.get(&ada, &path).await.ok();
     assert_eq!(chat["code_execution"], Value::Null);
 
-    // Every sandbox that the workspace may have is taken: one's own idle ones are offered.
+    // Every sandbox that the workspace may have is taken.
     let wanted = json!({ "workspace_id": id });
     let mut sandboxes = Vec::new();
     for _ in 0..2 {
@@ -318,13 +321,11 @@ async fn what_is_in_the_way_of_code_is_said_and_nothing_is_lost() {
         (&details["limit"], &details["used"]),
         (&json!(2), &json!(2))
     );
-    let offered: Vec<_> = details["idle"].as_array().unwrap().iter().collect();
-    assert_eq!(offered.len(), 2);
-    assert!(
-        offered
-            .iter()
-            .all(|idle| sandboxes.contains(&idle["sandbox_id"]))
-    );
+    // Which are one's own is asked for by oneself.
+    let path = format!("/api/v1/sandboxes?workspace_id={id}");
+    let own = stage.get(&ada, &path).await.ok();
+    let own = own["items"].as_array().unwrap().iter();
+    assert_eq!(own.filter(|one| sandboxes.contains(&one["id"])).count(), 2);
     let path = format!("/api/v1/sandboxes/{}", sandboxes[0].as_str().unwrap());
     stage.call(&ada, "DELETE", &path, &json!({})).await.ok();
     // Now there is room; and what was attached is still there to be brought.

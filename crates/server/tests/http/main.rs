@@ -13,6 +13,7 @@ mod assistant_limits;
 mod audit;
 mod changes;
 mod chat;
+mod chat_edges;
 mod chat_rights;
 mod database;
 mod embedded;

@@ -302,6 +302,35 @@ async fn a_preview_is_made_once_for_the_same_bytes() {
 }
 
 #[tokio::test]
+async fn other_bytes_are_not_shown_for_those_that_somebody_else_has() {
+    let place = Previewed::start().await;
+    let drawing = |colour: &str| {
+        format!(
+            "<svg xmlns='http://www.w3.org/2000/svg' width='200' height='100'>\
+             <rect width='200' height='100' fill='{colour}'/></svg>"
+        )
+    };
+    for (name, other, own) in [
+        ("a.txt", "Buy!".to_owned(), "Sell".to_owned()),
+        ("a.svg", drawing("#c00"), drawing("#00c")),
+    ] {
+        let (other, own) = (other.as_bytes(), own.as_bytes());
+        let planted = place.artifact_said_to_be(name, other, own).await;
+        let view = place.preview_of(planted).await;
+        assert_eq!(view["state"], "failed", "{view}");
+        let message = view["message"].as_str().unwrap();
+        assert!(message.contains("not those that were saved"), "{message}");
+        // Whoever has the bytes sees them all the same: it is tried again with theirs.
+        let id = place.artifact(name, own).await;
+        let view = place.view_when(id, |view| view["state"] == "ready").await;
+        if name == "a.txt" {
+            assert_eq!(place.part(&view, "text").await.text(), "Sell");
+        }
+    }
+    place.end().await;
+}
+
+#[tokio::test]
 async fn older_and_open_forms_of_documents_are_seen_too() {
     let place = Previewed::start().await;
     place.finish_execution().await;

@@ -28,7 +28,7 @@ pub(crate) struct Stage {
     pub(crate) address: SocketAddr,
     pub(crate) app: App,
     tasks: Vec<tokio::task::AbortHandle>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Drop for Stage {
@@ -112,13 +112,18 @@ impl Stage {
             address,
             app,
             tasks: vec![gateway, serving.abort_handle()],
-            _folder: folder,
+            folder,
         }
     }
 
     /// Ends the gateway: nobody answers there any more.
     pub(crate) fn end_gateway(&self) {
         self.tasks[0].abort();
+    }
+
+    /// Where its data lies.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     pub(crate) fn store(&self) -> &Store {

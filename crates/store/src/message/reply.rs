@@ -40,17 +40,23 @@ impl Store {
             .map_err(statement("marking a reply as driven"))
     }
 
-    /// Notes that somebody asks for the end of what runs in a thread, and says what that is.
+    /// Notes that somebody asks for the end of what runs in a thread, and says what that is. Where a
+    /// reply is named, nothing is asked of another one.
     ///
     /// # Errors
     /// When the statement fails.
-    pub async fn ask_to_stop(&self, thread: ThreadId) -> Result<Option<MessageId>, StoreError> {
+    pub async fn ask_to_stop(
+        &self,
+        thread: ThreadId,
+        only: Option<MessageId>,
+    ) -> Result<Option<MessageId>, StoreError> {
         let row = sqlx::query(
             "UPDATE messages SET stop_asked_at = COALESCE(stop_asked_at, $2) \
-             WHERE thread_id = $1 AND state = 'running' RETURNING id",
+             WHERE thread_id = $1 AND state = 'running' AND ($3 = '' OR id = $3) RETURNING id",
         )
         .bind(thread.to_string())
         .bind(now_ms())
+        .bind(only.map_or_else(String::new, |id| id.to_string()))
         .fetch_optional(&self.pool)
         .await
         .map_err(statement("asking for the end of a reply"))?;

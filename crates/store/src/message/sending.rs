@@ -8,7 +8,7 @@ use super::{NewMessage, PlacedMessage};
 use crate::access::Access;
 use crate::database::{Columns as _, Transaction, now_ms, statement};
 use crate::error::StoreError;
-use crate::thread::Thread;
+use crate::thread::{Thread, folded};
 
 /// For how long a new reply counts as driven before anybody has marked it, in milliseconds.
 const FIRST_DRIVE_MS: i64 = 30_000;
@@ -202,9 +202,10 @@ impl Transaction {
     /// Gives a thread the title that its first message makes. Its version stays: whoever gives it
     /// another title meanwhile means that one.
     async fn name_thread(&mut self, thread: &Thread, title: &str) -> Result<(), StoreError> {
-        sqlx::query("UPDATE threads SET title = $2 WHERE id = $1")
+        sqlx::query("UPDATE threads SET title = $2, folded_title = $3 WHERE id = $1")
             .bind(thread.id.to_string())
             .bind(title.to_owned())
+            .bind(folded(title))
             .execute(&mut *self.inner)
             .await
             .map_err(statement("naming a thread"))?;

@@ -133,7 +133,9 @@ async fn talk(
         sha256: sha256(b"attached"),
         media_type: "text/plain".into(),
     };
-    store.create_attachment(&ada.access, &new).await.unwrap();
+    let mut changes = store.begin().await.unwrap();
+    changes.create_attachment(&ada.access, &new).await.unwrap();
+    changes.commit().await.unwrap();
     let thread = thread(store, &ada.access, false).await;
     send(store, &ada.access, thread, "Hello", &[attachment]).await;
     let mut lease = new_lease(profile);

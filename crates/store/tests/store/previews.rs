@@ -133,7 +133,9 @@ async fn it_is_seen_by_whoever_may_read_a_file_with_its_bytes(database: Database
         sha256: "02".into(),
         media_type: String::new(),
     };
-    store.create_attachment(&ada.access, &new).await.unwrap();
+    let mut changes = store.begin().await.unwrap();
+    changes.create_attachment(&ada.access, &new).await.unwrap();
+    changes.commit().await.unwrap();
     let source = PreviewSource::Attachment(new.id);
     let unsent = ask(store, &ada.access, source).await.id;
     assert!(sees(&ada.access, unsent).await);
@@ -189,7 +191,9 @@ async fn what_nobody_can_see_any_more_is_forgotten(database: Database) {
         sha256: "02".into(),
         media_type: String::new(),
     };
-    store.create_attachment(&ada.access, &new).await.unwrap();
+    let mut changes = store.begin().await.unwrap();
+    changes.create_attachment(&ada.access, &new).await.unwrap();
+    changes.commit().await.unwrap();
     let source = PreviewSource::Attachment(new.id);
     let going = ask(store, &ada.access, source).await.id;
     let part = PreviewPart {

@@ -18,13 +18,16 @@ on_both! {
     events_are_numbered_without_gaps_however_many_tell
     a_private_thread_is_its_owners_and_a_shared_one_everybodys
     what_a_service_began_is_its_own_and_seen_by_whoever_manages
+    events_are_read_in_pages_that_are_bounded_in_bytes
     threads_come_in_pages_the_last_active_first
+    a_title_is_found_in_the_letters_of_every_script
     one_reply_runs_at_a_time_and_a_request_is_sent_once
     the_first_message_names_a_thread_that_nobody_has_named
     the_newest_message_is_answered_again
     a_reply_ends_once_and_one_that_nobody_drives_is_found
     files_get_names_of_their_own_in_a_thread
     only_ones_own_unsent_files_can_be_sent
+    of_a_long_past_no_more_is_read_than_a_model_could
     versions_go_on_when_a_sandbox_is_replaced_and_old_ones_come_back
     a_deleted_thread_is_gone_with_all_that_is_in_it
     sandboxes_for_previews_count_for_nothing
@@ -233,6 +236,78 @@ async fn threads_come_in_pages_the_last_active_first(database: Database) {
     }
 }
 
+async fn events_are_read_in_pages_that_are_bounded_in_bytes(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let thread = thread(store, &ada.access, false).await;
+    // Pictures, say: a run may show ten of them.
+    let mebibyte = "ä".repeat(1 << 19);
+    for _ in 0..10 {
+        store.tell(thread, &[said(&mebibyte)]).await.unwrap();
+    }
+    store
+        .tell(thread, &[said(&"x".repeat(6 << 20))])
+        .await
+        .unwrap();
+    let small: Vec<_> = (0..20).map(|n| said(&format!("{n}"))).collect();
+    store.tell(thread, &small).await.unwrap();
+    let (mut seen, mut pages) = (Vec::new(), Vec::new());
+    loop {
+        let after = seen.last().copied().unwrap_or(0);
+        let events = store.thread_events(thread, after, 500).await.unwrap();
+        if events.is_empty() {
+            break;
+        }
+        pages.push(events.len());
+        seen.extend(events.iter().map(|event| event.seq));
+    }
+    assert_eq!(seen, (1..=31).collect::<Vec<_>>());
+    // With what is around the text each has a little more than a mebibyte.
+    assert_eq!(pages, [4, 4, 3, 20]);
+    let few = store.thread_events(thread, 11, 7).await.unwrap();
+    assert_eq!(few.len(), 7);
+}
+
+async fn a_title_is_found_in_the_letters_of_every_script(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(thread(store, &ada.access, false).await);
+    }
+    // Named when it is made, by its first message, and by somebody.
+    let new = NewThread {
+        id: ThreadId::new(),
+        title: Some("Übersicht".into()),
+        is_shared: false,
+    };
+    let mut changes = store.begin().await.unwrap();
+    changes.create_thread(&ada.access, &new).await.unwrap();
+    changes.commit().await.unwrap();
+    send(store, &ada.access, ids[0], "ОТЧЁТ за год", &[]).await;
+    let mut named = store.thread(ids[1]).await.unwrap().unwrap();
+    // As some systems write it: a letter and its dots.
+    named.title = "U\u{308}ber uns".into();
+    let mut changes = store.begin().await.unwrap();
+    changes.update_thread(&named).await.unwrap();
+    changes.commit().await.unwrap();
+    for (part, expected) in [
+        ("Übersicht", vec![new.id]),
+        ("ÜBERS", vec![new.id]),
+        ("Отчёт", vec![ids[0]]),
+        ("отчёт За", vec![ids[0]]),
+        ("über", vec![ids[1], new.id]),
+        ("new THREAD", vec![ids[2]]),
+    ] {
+        let listed = store.threads_of(&ada.access, None, part, 9).await.unwrap();
+        let mut found: Vec<_> = listed.iter().map(|thread| thread.id).collect();
+        found.sort();
+        let mut expected = expected;
+        expected.sort();
+        assert_eq!(found, expected, "{part}");
+    }
+}
+
 async fn one_reply_runs_at_a_time_and_a_request_is_sent_once(database: Database) {
     let store = &database.store;
     let ada = person(store, "ada").await;
@@ -333,7 +408,12 @@ async fn a_reply_ends_once_and_one_that_nobody_drives_is_found(database: Databas
     store.mark_reply_driven(reply, -1).await.unwrap();
     assert_eq!(store.undriven_replies().await.unwrap()[0].id, reply);
     assert!(store.is_to_go_on(reply).await.unwrap());
-    assert_eq!(store.ask_to_stop(id).await.unwrap(), Some(reply));
+    let other = Some(MessageId::new());
+    assert_eq!(store.ask_to_stop(id, other).await.unwrap(), None);
+    assert!(store.is_to_go_on(reply).await.unwrap());
+    let only = Some(reply);
+    assert_eq!(store.ask_to_stop(id, only).await.unwrap(), only);
+    assert_eq!(store.ask_to_stop(id, None).await.unwrap(), only);
     assert!(!store.is_to_go_on(reply).await.unwrap());
     end(store, id, reply).await;
     let ended = store.message(id, reply).await.unwrap().unwrap();
@@ -341,7 +421,7 @@ async fn a_reply_ends_once_and_one_that_nobody_drives_is_found(database: Databas
     let again = store.end_reply(&ended, ReplyOutcome::Failed, None, 0).await;
     assert!(again.unwrap().is_none());
     assert!(store.undriven_replies().await.unwrap().is_empty());
-    assert_eq!(store.ask_to_stop(id).await.unwrap(), None);
+    assert_eq!(store.ask_to_stop(id, None).await.unwrap(), None);
     let last = store.thread_events(id, 0, 99).await.unwrap().pop().unwrap();
     assert!(matches!(
         last.body,
@@ -360,7 +440,9 @@ async fn upload(store: &Store, access: &Access, name: &str) -> AttachmentId {
         sha256: "0".into(),
         media_type: "text/plain".into(),
     };
-    store.create_attachment(access, &new).await.unwrap();
+    let mut changes = store.begin().await.unwrap();
+    changes.create_attachment(access, &new).await.unwrap();
+    changes.commit().await.unwrap();
     new.id
 }
 
@@ -520,9 +602,63 @@ async fn versions_go_on_when_a_sandbox_is_replaced_and_old_ones_come_back(databa
     assert_eq!(meters.artifact_bytes_today, 4 * 7);
     // A name that code has taken is not given to a file that is sent.
     let file = upload(store, &ada.access, "b.csv").await;
-    send(store, &ada.access, id, "x", &[file]).await;
+    let (_, reply) = send(store, &ada.access, id, "x", &[file]).await;
     let sent = store.attachment(file).await.unwrap().unwrap();
     assert_eq!(sent.name, "b.csv");
+    // Nor is one of a file that lies in the sandbox only, as those of the knowledge base do.
+    end(store, id, reply).await;
+    let staged = |name: &str| Staged {
+        source: KnowledgeFileId::new().to_string(),
+        name: name.into(),
+        bytes: 1,
+    };
+    store
+        .keep_staged(first.0, &staged("old.csv"))
+        .await
+        .unwrap();
+    store
+        .keep_staged(second.0, &staged("known.csv"))
+        .await
+        .unwrap();
+    let (known, old) = (
+        upload(store, &ada.access, "known.csv").await,
+        upload(store, &ada.access, "old.csv").await,
+    );
+    send(store, &ada.access, id, "x", &[known, old]).await;
+    let sent = store.attachment(known).await.unwrap().unwrap();
+    assert_eq!(sent.name, "known (2).csv");
+    let sent = store.attachment(old).await.unwrap().unwrap();
+    assert_eq!(sent.name, "old.csv", "that sandbox has ended");
+    let taken = store.names_of_thread(id).await.unwrap();
+    let all = [
+        "b.csv",
+        "known (2).csv",
+        "known.csv",
+        "old.csv",
+        "out/a b.csv",
+    ];
+    assert_eq!(taken, all.map(|name| name.as_bytes().to_vec()).into());
+}
+
+async fn of_a_long_past_no_more_is_read_than_a_model_could(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let id = thread(store, &ada.access, false).await;
+    let mut replies = Vec::new();
+    for n in 0..6 {
+        let (_, reply) = send(store, &ada.access, id, &format!("{n}"), &[]).await;
+        let turns = serde_json::json!("t".repeat(1 << 19));
+        let said = "ä".repeat(1 << 18);
+        store.keep_reply(reply, &turns, &said).await.unwrap();
+        end(store, id, reply).await;
+        replies.push(reply);
+    }
+    let read = store.messages(id, 400).await.unwrap();
+    let found: Vec<_> = read.iter().map(|one| one.id).collect();
+    assert!(found.contains(&replies[5]) && found.contains(&replies[2]));
+    assert!(!found.contains(&replies[1]), "{}", found.len());
+    assert!(found.is_sorted());
+    assert_eq!(store.messages(id, 3).await.unwrap().len(), 3);
 }
 
 async fn a_deleted_thread_is_gone_with_all_that_is_in_it(database: Database) {
@@ -584,20 +720,20 @@ async fn purged(
     file: AttachmentId,
 ) {
     let later = Utc::now() + TimeDelta::hours(1);
-    let found = store.threads_deleted_before(later, 9).await.unwrap();
+    let found = store.threads_deleted_before(later, 0, 9).await.unwrap();
     assert!(found.is_empty(), "a reply runs");
-    let reply = store.ask_to_stop(id).await.unwrap().unwrap();
+    let reply = store.ask_to_stop(id, None).await.unwrap().unwrap();
     end(store, id, reply).await;
     store.end_lease(lease, EndedWhy::Asked, "").await.unwrap();
     let early = Utc::now() - TimeDelta::hours(1);
     assert!(
         store
-            .threads_deleted_before(early, 9)
+            .threads_deleted_before(early, 0, 9)
             .await
             .unwrap()
             .is_empty()
     );
-    let found = store.threads_deleted_before(later, 9).await.unwrap();
+    let found = store.threads_deleted_before(later, 0, 9).await.unwrap();
     assert_eq!(found, [id]);
     let old = store.artifact(artifact).await.unwrap().unwrap();
     let mut changes = store.begin().await.unwrap();

@@ -22,6 +22,8 @@ pub(super) struct Context {
     messages: Vec<ChatMessage>,
     /// How many of the first messages always stay.
     fixed: usize,
+    /// One more that always stays.
+    pinned: Option<usize>,
     budget: usize,
 }
 
@@ -59,6 +61,7 @@ impl Context {
         Self {
             messages: Vec::new(),
             fixed,
+            pinned: None,
             budget: size.saturating_sub(answer + tools),
         }
     }
@@ -73,6 +76,11 @@ impl Context {
 
     pub(super) fn extend(&mut self, messages: impl IntoIterator<Item = ChatMessage>) {
         self.messages.extend(messages);
+    }
+
+    /// What was added last always stays: without the question an answer is none.
+    pub(super) fn pin_last(&mut self) {
+        self.pinned = self.messages.len().checked_sub(1);
     }
 
     /// The model could read less than was thought. Gives what is thought now.
@@ -128,7 +136,7 @@ impl Context {
                 }
                 ChatMessage::Assistant { calls, .. } => {
                     for call in calls {
-                        call.arguments = shortened_arguments(&call.arguments);
+                        call.arguments = shortened_arguments(&call.arguments, SHORT);
                     }
                 }
                 _ => {}
@@ -136,15 +144,24 @@ impl Context {
         }
     }
 
-    /// Drops the oldest round: what was said, and all that came of it. The newest stays.
+    /// Drops the oldest round: what was said, and all that came of it. The newest stays, and so does
+    /// the pinned one.
     fn drop_oldest(&mut self) -> bool {
-        let begins = |message: &ChatMessage| !matches!(message, ChatMessage::Tool { .. });
-        let rest = self.messages.get(self.fixed..).unwrap_or_default();
-        let mut starts = rest.iter().enumerate().filter(|(_, one)| begins(one));
-        let Some((second, _)) = starts.nth(1) else {
+        let begins = |at: &usize| !matches!(self.messages[*at], ChatMessage::Tool { .. });
+        let mut starts = (self.fixed..self.messages.len())
+            .filter(begins)
+            .skip_while(|at| self.pinned == Some(*at));
+        let (Some(first), Some(second)) = (starts.next(), starts.next()) else {
             return false;
         };
-        self.messages.drain(self.fixed..self.fixed + second);
+        self.messages.drain(first..second);
+        self.pinned = self.pinned.map(|at| {
+            if at >= second {
+                at - (second - first)
+            } else {
+                at
+            }
+        });
         true
     }
 }
@@ -165,13 +182,13 @@ fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Arguments whose long texts are shortened: they stay an object.
-fn shortened_arguments(arguments: &str) -> String {
+pub(super) fn shortened_arguments(arguments: &str, most: usize) -> String {
     let Ok(mut object) = serde_json::from_str::<Map<String, Value>>(arguments) else {
-        return first(arguments, SHORT);
+        return first(arguments, most);
     };
     for value in object.values_mut() {
         if let Value::String(text) = value {
-            *text = shortened(text, SHORT);
+            *text = shortened(text, most);
         }
     }
     Value::Object(object).to_string()
@@ -186,6 +203,7 @@ mod tests {
         Context {
             messages: Vec::new(),
             fixed: 2,
+            pinned: None,
             budget,
         }
     }
@@ -269,6 +287,41 @@ mod tests {
             );
             let last = context.messages().last().unwrap();
             assert!(matches!(last, ChatMessage::Tool { text, .. } if text.contains("end 9")));
+        }
+    }
+
+    #[test]
+    fn the_question_stays_however_little_a_model_can_read() {
+        for budget in [8_000, 4_000, 2_000, 1_000] {
+            let mut context = Context {
+                fixed: 1,
+                ..context(budget)
+            };
+            context.push(ChatMessage::System { text: "be".into() });
+            context.extend((0..3).flat_map(|number| {
+                let before = format!("question {number}");
+                let asked = ChatMessage::User { text: before };
+                std::iter::once(asked).chain(round(number))
+            }));
+            context.push(ChatMessage::User {
+                text: "the question".into(),
+            });
+            context.pin_last();
+            context.extend((10..13).flat_map(round));
+            context.fit(usize::MAX);
+            assert!(context.fits() && is_valid(&context), "{budget}");
+            let questions: Vec<_> = context
+                .messages()
+                .iter()
+                .filter(|one| matches!(one, ChatMessage::User { .. }))
+                .collect();
+            let last = questions.last();
+            assert!(
+                matches!(last, Some(ChatMessage::User { text }) if text == "the question"),
+                "{budget}: {questions:?}"
+            );
+            let newest = context.messages().last().unwrap();
+            assert!(matches!(newest, ChatMessage::Tool { text, .. } if text.contains("end 12")));
         }
     }
 

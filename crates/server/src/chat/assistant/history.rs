@@ -6,6 +6,7 @@ use glovebox_protocol::thread::MessageKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::context::shortened_arguments;
 use super::prompts::shown;
 use super::summary::fenced;
 use super::tools::first;
@@ -48,6 +49,34 @@ pub(super) struct DoneStep {
 }
 
 impl Kept {
+    /// Of a reply that has ended; where it broke off, with what was heard of the last answer.
+    pub(super) fn new(
+        mut messages: Vec<ChatMessage>,
+        work: Vec<Work>,
+        broken_off: Option<&str>,
+    ) -> Self {
+        // A call that was stopped has no result, and models take no call without one.
+        let calls = |message: &ChatMessage| match message {
+            ChatMessage::Assistant { calls, .. } => calls.len(),
+            _ => 0,
+        };
+        let last = messages.iter().rposition(|one| calls(one) > 0);
+        if let Some(at) = last {
+            let results = messages[at + 1..].iter();
+            let results = results.filter(|one| matches!(one, ChatMessage::Tool { .. }));
+            if results.count() < calls(&messages[at]) {
+                messages.truncate(at);
+            }
+        }
+        if let Some(heard) = broken_off.filter(|heard| !heard.is_empty()) {
+            messages.push(ChatMessage::Assistant {
+                text: heard.to_owned(),
+                calls: Vec::new(),
+            });
+        }
+        Self { messages, work }
+    }
+
     /// As it is stored.
     pub(super) fn to_json(&self) -> Value {
         let mut kept = Self {
@@ -61,18 +90,15 @@ impl Kept {
             {
                 *text = first(text, MAX_KEPT);
             }
-        }
-        // A call that was stopped has no result, and models take no call without one.
-        let calls = |message: &ChatMessage| match message {
-            ChatMessage::Assistant { calls, .. } => calls.len(),
-            _ => 0,
-        };
-        let last = kept.messages.iter().rposition(|one| calls(one) > 0);
-        if let Some(at) = last {
-            let results = kept.messages[at + 1..].iter();
-            let results = results.filter(|one| matches!(one, ChatMessage::Tool { .. }));
-            if results.count() < calls(&kept.messages[at]) {
-                kept.messages.truncate(at);
+            let calls = match message {
+                ChatMessage::Assistant { calls, .. } => calls.as_mut_slice(),
+                ChatMessage::Tool { call, .. } => std::slice::from_mut(call),
+                ChatMessage::System { .. } | ChatMessage::User { .. } => &mut [],
+            };
+            for call in calls {
+                if call.arguments.len() > MAX_KEPT {
+                    call.arguments = shortened_arguments(&call.arguments, MAX_KEPT);
+                }
             }
         }
         serde_json::to_value(&kept).unwrap_or_default()
@@ -232,10 +258,7 @@ mod tests {
         ];
         let mut work = Work::new("sum");
         work.done("x = 7", "succeeded".into());
-        let kept = Kept {
-            messages: said.clone(),
-            work: vec![work],
-        };
+        let kept = Kept::new(said.clone(), vec![work], None);
         let history = [
             past(Speaker::User, MessageKind::Text, "sum?", Value::Null),
             past(
@@ -269,13 +292,70 @@ mod tests {
 
     #[test]
     fn what_was_stopped_in_a_call_is_no_call_any_more() {
-        let kept = Kept {
-            messages: vec![ChatMessage::Assistant {
+        let call = || ChatMessage::Assistant {
+            text: "I look.".into(),
+            calls: vec![call()],
+        };
+        let kept = Kept::new(vec![call()], Vec::new(), None);
+        assert_eq!(kept.to_json()["messages"], Value::Array(Vec::new()));
+        // What people have heard of it is told to the model, too.
+        let kept = Kept::new(vec![call()], Vec::new(), Some("I look."));
+        let history = [
+            past(Speaker::User, MessageKind::Text, "sum?", Value::Null),
+            past(
+                Speaker::Assistant,
+                MessageKind::Text,
+                "I look.",
+                kept.to_json(),
+            ),
+        ];
+        let heard = ChatMessage::Assistant {
+            text: "I look.".into(),
+            calls: Vec::new(),
+        };
+        assert_eq!(told(&history).last(), Some(&heard));
+    }
+
+    #[test]
+    fn what_is_said_after_a_call_is_kept_where_it_breaks_off() {
+        let said = vec![
+            ChatMessage::Assistant {
                 text: "I look.".into(),
                 calls: vec![call()],
-            }],
-            work: Vec::new(),
+            },
+            ChatMessage::Tool {
+                call: call(),
+                text: "7".into(),
+            },
+        ];
+        let kept = Kept::new(said.clone(), Vec::new(), Some("The sum is"));
+        let body = "I look.\n\nThe sum is";
+        let past = past(Speaker::Assistant, MessageKind::Text, body, kept.to_json());
+        let told = told(&[past]);
+        assert_eq!(told[..2], said);
+        assert!(matches!(&told[2], ChatMessage::Assistant { text, .. } if text == "The sum is"));
+        assert_eq!(told.len(), 3);
+    }
+
+    #[test]
+    fn of_a_call_no_more_is_kept_than_of_a_message() {
+        let mut long = call();
+        long.arguments = serde_json::json!({ "task": "x".repeat(1 << 20) }).to_string();
+        let said = ChatMessage::Assistant {
+            text: String::new(),
+            calls: vec![long.clone()],
         };
-        assert_eq!(kept.to_json()["messages"], Value::Array(Vec::new()));
+        let result = ChatMessage::Tool {
+            call: long,
+            text: "done".into(),
+        };
+        let kept = Kept::new(vec![said, result], Vec::new(), None).to_json();
+        assert!(
+            kept.to_string().len() < 3 * MAX_KEPT,
+            "{}",
+            kept.to_string().len()
+        );
+        let arguments = kept["messages"][0].to_string();
+        assert!(arguments.contains("characters left out"), "{arguments}");
     }
 }

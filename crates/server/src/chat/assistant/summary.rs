@@ -3,7 +3,7 @@
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-use super::paths::without_paths;
+use super::paths::{relative, without_paths};
 use super::prompts::{line, shown};
 use super::tools::first;
 use crate::chat::turn::StepReport;
@@ -63,16 +63,25 @@ pub(super) fn of_step(report: &StepReport) -> String {
             &format!("Notice: {}", first(&without_paths(notice), MAX_TEXT)),
         );
     }
-    if report.files.is_empty() {
+    if let Some(why) = &report.not_collected {
+        add(
+            &mut text,
+            &format!(
+                "What this step saved was not collected, so that people do not have it: {}",
+                first(&without_paths(why), MAX_TEXT)
+            ),
+        );
+    } else if report.files.is_empty() {
         add(&mut text, "No file was saved by this step.");
-    } else {
+    }
+    if !report.files.is_empty() {
         let lines: Vec<_> = report.files.iter().take(MAX_FILES).map(line).collect();
         text.push_str(&fenced("saved files", &lines.join("\n")));
     }
     if !report.left_out.is_empty() {
         let left_out = report.left_out.iter().take(MAX_FILES);
         let lines: Vec<_> = left_out
-            .map(|(name, why)| format!("{}: {}", shown(name), first(&without_paths(why), 300)))
+            .map(|(name, why)| format!("{}: {}", shown(name), first(&relative(why), 300)))
             .collect();
         text.push_str(&fenced(
             "files that were not taken, and why",
@@ -80,7 +89,7 @@ pub(super) fn of_step(report: &StepReport) -> String {
         ));
     }
     if let Some((class, traceback)) = &report.error {
-        let traceback = first(&without_paths(traceback), MAX_TEXT);
+        let traceback = first(&relative(traceback), MAX_TEXT);
         text.push_str(&fenced(
             "the error",
             &format!("{}\n{traceback}", first(class, 200)),
@@ -96,11 +105,11 @@ pub(super) fn of_step(report: &StepReport) -> String {
     if !report.output_tail.trim().is_empty() {
         text.push_str(&fenced(
             "output",
-            &tail(&without_paths(&report.output_tail), MAX_OUTPUT),
+            &tail(&relative(&report.output_tail), MAX_OUTPUT),
         ));
     }
     if let Some(result) = &report.result_text {
-        let result = first(&without_paths(result), MAX_OUTPUT);
+        let result = first(&relative(result), MAX_OUTPUT);
         text.push_str(&fenced("the value of the last expression", &result));
     }
     text
@@ -154,6 +163,7 @@ mod tests {
             error: None,
             files: Vec::new(),
             left_out: Vec::new(),
+            not_collected: None,
             notices: Vec::new(),
         }
     }
@@ -188,11 +198,22 @@ mod tests {
             "f.exe: its type may not leave",
             "ValueError\nno d.csv",
             "9000 bytes of output before",
-            "in b.csv",
+            "in out/b.csv",
             "'c.csv'",
         ] {
             assert!(told.contains(part), "{part}: {told}");
         }
+    }
+
+    #[test]
+    fn that_nothing_was_saved_is_said_only_where_it_is_known() {
+        assert!(of_step(&report()).contains("No file was saved"));
+        let told = of_step(&StepReport {
+            not_collected: Some("the sandbox did not answer".into()),
+            ..report()
+        });
+        assert!(!told.contains("No file was saved"), "{told}");
+        assert!(told.contains("the sandbox did not answer"), "{told}");
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub enum Finish {
     Cut,
     /// The endpoint holds the rest back.
     Filtered,
+    /// Its stream ended without a word: it has said all, or something between it and here has ended.
+    Unmarked,
 }
 
 impl Finish {
@@ -230,6 +232,9 @@ impl Answer {
             Form::Stream(events) => {
                 let events = events.end().map_err(|_| event_too_long())?;
                 self.take_events(events)?;
+                if !self.is_over {
+                    self.gathered.end_unmarked();
+                }
             }
             Form::Whole(whole) => {
                 let document = serde_json::from_slice(&std::mem::take(whole));

@@ -80,6 +80,13 @@ impl Gathered {
         self.finish.is_some()
     }
 
+    /// Nothing more comes. Where something was said and not that it is all, that is noted.
+    pub(super) fn end_unmarked(&mut self) {
+        if self.is_begun() {
+            self.finish.get_or_insert(Finish::Unmarked);
+        }
+    }
+
     /// All that was said.
     pub(super) fn said(self) -> Said {
         let calls = self

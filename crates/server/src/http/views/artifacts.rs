@@ -41,7 +41,7 @@ impl ArtifactView {
             .thread_id
             .is_some_and(|thread| writable.contains(&thread));
         Self {
-            name: crate::http::artifacts::shown_name(&artifact.name),
+            name: crate::app::artifacts::shown_name(&artifact.name),
             id: artifact.id.to_string(),
             sandbox_id: artifact.lease_id.to_string(),
             execution_id: artifact.execution_id.to_string(),

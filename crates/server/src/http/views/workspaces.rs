@@ -25,6 +25,8 @@ pub(crate) struct QuotasView {
     pub(crate) max_artifact_bytes_per_day: u64,
     /// New sandboxes in a rolling hour.
     pub(crate) max_jobs_per_hour: u32,
+    /// Bytes of all files that people have brought: attachments and the knowledge base.
+    pub(crate) max_uploaded_bytes: u64,
 }
 
 impl From<Quotas> for QuotasView {
@@ -35,6 +37,7 @@ impl From<Quotas> for QuotasView {
             max_job_seconds: quotas.max_job_seconds,
             max_artifact_bytes_per_day: quotas.max_artifact_bytes_per_day,
             max_jobs_per_hour: quotas.max_jobs_per_hour,
+            max_uploaded_bytes: quotas.max_uploaded_bytes,
         }
     }
 }
@@ -53,6 +56,8 @@ pub(crate) struct ChangeQuotas {
     max_artifact_bytes_per_day: Option<u64>,
     #[schema(maximum = 100000)]
     max_jobs_per_hour: Option<u32>,
+    #[schema(maximum = 1125899906842624_i64)]
+    max_uploaded_bytes: Option<u64>,
 }
 
 impl ChangeQuotas {
@@ -65,6 +70,7 @@ impl ChangeQuotas {
             max_job_seconds,
             max_artifact_bytes_per_day,
             max_jobs_per_hour,
+            max_uploaded_bytes,
         } = self;
         put(&mut quotas.max_concurrent, max_concurrent);
         put(&mut quotas.max_resource_class, max_resource_class);
@@ -74,6 +80,7 @@ impl ChangeQuotas {
             max_artifact_bytes_per_day,
         );
         put(&mut quotas.max_jobs_per_hour, max_jobs_per_hour);
+        put(&mut quotas.max_uploaded_bytes, max_uploaded_bytes);
     }
 }
 
@@ -117,6 +124,8 @@ pub(crate) struct MetersView {
     pub(crate) started_last_hour: u64,
     /// Bytes of artifacts since midnight (UTC).
     pub(crate) artifact_bytes_today: u64,
+    /// Bytes of attachments and of the knowledge base.
+    pub(crate) uploaded_bytes: u64,
 }
 
 impl From<Meters> for MetersView {
@@ -125,6 +134,7 @@ impl From<Meters> for MetersView {
             concurrent: meters.concurrent,
             started_last_hour: meters.started_last_hour,
             artifact_bytes_today: meters.artifact_bytes_today,
+            uploaded_bytes: meters.uploaded_bytes,
         }
     }
 }

@@ -4,18 +4,15 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
-use futures_util::stream::BoxStream;
 use glovebox_client::{AgentClient, ClientError};
 use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::event::{EventBody, Outcome as Ending};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{ExecutionId, SandboxId};
 use glovebox_protocol::process::{Argument, StartProcess, Stdin};
-use glovebox_store::{EndedWhy, Preview, PreviewState, StoreError};
-use tempfile::NamedTempFile;
-use tokio::io::AsyncWriteExt as _;
+use glovebox_store::{EndedWhy, Preview, PreviewState};
 
+use super::source::spool_source;
 use super::{Stopped, sandbox};
 use crate::app::App;
 use crate::app::previews::check::{self, Line, NotAsAgreed, Outcome};
@@ -42,57 +39,6 @@ pub(super) struct Making<'a> {
     contents: Contents,
     /// Bytes of parts so far.
     total: u64,
-}
-
-/// Reads the file of a preview, no more than `limit` bytes.
-pub(super) async fn read_source(
-    app: &App,
-    preview: &Preview,
-    limit: u64,
-) -> Result<Vec<u8>, Stopped> {
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut parts = open_source(app, preview).await?;
-    let mut bytes = Vec::new();
-    while let Some(part) = parts.try_next().await? {
-        let room = limit - bytes.len();
-        bytes.extend_from_slice(&part[..part.len().min(room)]);
-        if bytes.len() == limit {
-            break;
-        }
-    }
-    Ok(bytes)
-}
-
-async fn open_source(
-    app: &App,
-    preview: &Preview,
-) -> Result<BoxStream<'static, Result<Bytes, StoreError>>, Stopped> {
-    app.objects().read(preview.source).await.map_err(|error| {
-        tracing::info!(preview = %preview.id, error = chain(&error), "opening the file of a preview");
-        let message = "the file is not there any more";
-        Stopped::File(Contents::failed_for_now(message, None))
-    })
-}
-
-/// Copies the file of a preview into a file of this machine that goes when it is dropped: its hash has
-/// to be known before its first byte goes out, and it is never whole in memory.
-async fn spool_source(app: &App, preview: &Preview) -> Result<NamedTempFile, Stopped> {
-    let failed = |error: std::io::Error| {
-        tracing::error!(error = chain(&error), "spooling the file of a preview");
-        Stopped::Now {
-            message: "it cannot be made now: the server has no room to work in".into(),
-            fix: Some("try again in a moment; a system admin sees the reason in the log".into()),
-            again: false,
-        }
-    };
-    let file = NamedTempFile::new_in(app.config().data.join("spool")).map_err(failed)?;
-    let mut out = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
-    let mut parts = open_source(app, preview).await?;
-    while let Some(part) = parts.try_next().await? {
-        out.write_all(&part).await.map_err(failed)?;
-    }
-    out.flush().await.map_err(failed)?;
-    Ok(file)
 }
 
 impl<'a> Making<'a> {
@@ -210,28 +156,33 @@ impl<'a> Making<'a> {
     }
 
     async fn take_line(&mut self, agent: &AgentClient, line: Line) -> Result<(), Stopped> {
-        if let Some(of) = line.pages {
+        // Once: a script that was taken over says it over and over.
+        let is_first = self.contents.progress.is_none();
+        let of = line.pages.filter(|_| is_first);
+        let mut is_news = of.is_some();
+        if let Some(of) = of {
             let of = of.min(check::MAX_PAGES);
             self.contents.progress = Some(Progress { done: 0, of });
         }
         if let Some(page) = line.page {
-            self.take_page(agent, page).await?;
+            is_news |= self.take_page(agent, page).await?;
         }
         if let Some(sheet) = line.sheet {
-            self.take_sheet(agent, sheet).await?;
+            is_news |= self.take_sheet(agent, sheet).await?;
         }
-        if !line.done {
+        // With the end comes the outcome, which says all.
+        if is_news && !line.done {
             self.note().await?;
         }
         Ok(())
     }
 
-    /// Takes a page with its two pictures, if it is the next one.
-    async fn take_page(&mut self, agent: &AgentClient, page: Page) -> Result<(), Stopped> {
+    /// Takes a page with its two pictures, if it is the next one. Says whether it was.
+    async fn take_page(&mut self, agent: &AgentClient, page: Page) -> Result<bool, Stopped> {
         page.check()?;
         let there = self.contents.pages.as_ref().map_or(0, Vec::len);
         if page.number as usize != there + 1 {
-            return Ok(());
+            return Ok(false);
         }
         let name = format!("page-{}.png", page.number);
         let picture = fetch(agent, &name, check::MAX_PAGE_BYTES).await?;
@@ -247,14 +198,15 @@ impl<'a> Making<'a> {
         self.keep(&small_name, "image/png", &small).await?;
         self.contents.pages.get_or_insert_default().push(page);
         self.advance();
-        Ok(())
+        Ok(true)
     }
 
-    async fn take_sheet(&mut self, agent: &AgentClient, mut sheet: Sheet) -> Result<(), Stopped> {
+    /// Takes a sheet, if it is the next one. Says whether it was.
+    async fn take_sheet(&mut self, agent: &AgentClient, mut sheet: Sheet) -> Result<bool, Stopped> {
         sheet.check()?;
         let there = self.contents.sheets.as_ref().map_or(0, Vec::len);
         if sheet.number as usize != there + 1 {
-            return Ok(());
+            return Ok(false);
         }
         let name = format!("sheet-{}.json", sheet.number);
         let document = fetch(agent, &name, check::MAX_SHEET_BYTES).await?;
@@ -263,7 +215,7 @@ impl<'a> Making<'a> {
         sheet.name = check::line(&sheet.name);
         self.contents.sheets.get_or_insert_default().push(sheet);
         self.advance();
-        Ok(())
+        Ok(true)
     }
 
     fn advance(&mut self) {
@@ -331,7 +283,9 @@ impl<'a> Making<'a> {
                     page.check()?;
                     there.text = page.text;
                 }
-                None => self.take_page(agent, page).await?,
+                None => {
+                    self.take_page(agent, page).await?;
+                }
             }
         }
         Ok(())

@@ -1,0 +1,102 @@
+//! The file that a preview is made of, on its way out of the object store.
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use futures_util::stream::BoxStream;
+use glovebox_protocol::sign::BodyDigest;
+use glovebox_store::{Preview, StoreError};
+use ring::digest::{Context, SHA256};
+use tempfile::NamedTempFile;
+use tokio::io::AsyncWriteExt as _;
+
+use super::Stopped;
+use crate::app::App;
+use crate::app::previews::contents::Contents;
+use crate::failure::chain;
+
+/// Reads the file of a preview, no more than `limit` bytes.
+pub(super) async fn read_source(
+    app: &App,
+    preview: &Preview,
+    limit: u64,
+) -> Result<Vec<u8>, Stopped> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut source = Source::open(app, preview).await?;
+    let mut bytes = Vec::new();
+    // To its end, also where no more is kept: its hash is known then.
+    while let Some(part) = source.next().await? {
+        let room = limit - bytes.len();
+        bytes.extend_from_slice(&part[..part.len().min(room)]);
+    }
+    Ok(bytes)
+}
+
+/// The bytes of a preview's file on their way out of the object store.
+struct Source<'a> {
+    preview: &'a Preview,
+    parts: BoxStream<'static, Result<Bytes, StoreError>>,
+    hash: Context,
+}
+
+impl<'a> Source<'a> {
+    async fn open(app: &App, preview: &'a Preview) -> Result<Self, Stopped> {
+        let opened = app.objects().read(preview.source).await;
+        let parts = opened.map_err(|error| {
+            tracing::info!(preview = %preview.id, error = chain(&error), "opening the file of a preview");
+            let message = "the file is not there any more";
+            Stopped::File(Contents::failed_for_now(message, None))
+        })?;
+        Ok(Self {
+            preview,
+            parts,
+            hash: Context::new(&SHA256),
+        })
+    }
+
+    /// The next part; nothing at the end, where all of them were the bytes that the preview is of.
+    /// Everybody who may read a file with these bytes sees it, so that no others may be shown.
+    async fn next(&mut self) -> Result<Option<Bytes>, Stopped> {
+        if let Some(part) = self.parts.try_next().await? {
+            self.hash.update(&part);
+            return Ok(Some(part));
+        }
+        let hash = self.hash.clone().finish();
+        let is_of_them = self
+            .preview
+            .sha256
+            .parse::<BodyDigest>()
+            .is_ok_and(|wanted| wanted.as_bytes() == hash.as_ref());
+        if is_of_them {
+            return Ok(None);
+        }
+        let preview = self.preview.id;
+        tracing::error!(%preview, "the bytes of a file are not those that were stored");
+        let message = "the stored file is damaged: its bytes are not those that were saved";
+        let fix = "save or send the file again; a system admin checks the disk of the object store";
+        Err(Stopped::File(Contents::failed_for_now(
+            message,
+            Some(fix.into()),
+        )))
+    }
+}
+
+/// Copies the file of a preview into a file of this machine that goes when it is dropped: its hash has
+/// to be known before its first byte goes out, and it is never whole in memory.
+pub(super) async fn spool_source(app: &App, preview: &Preview) -> Result<NamedTempFile, Stopped> {
+    let failed = |error: std::io::Error| {
+        tracing::error!(error = chain(&error), "spooling the file of a preview");
+        Stopped::Now {
+            message: "it cannot be made now: the server has no room to work in".into(),
+            fix: Some("try again in a moment; a system admin sees the reason in the log".into()),
+            again: false,
+        }
+    };
+    let file = NamedTempFile::new_in(app.config().data.join("spool")).map_err(failed)?;
+    let mut out = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
+    let mut source = Source::open(app, preview).await?;
+    while let Some(part) = source.next().await? {
+        out.write_all(&part).await.map_err(failed)?;
+    }
+    out.flush().await.map_err(failed)?;
+    Ok(file)
+}
