@@ -1,8 +1,11 @@
-//! Answering connections: each with a limit to how long it may say nothing, and not more of them
-//! than there is room for.
+//! Answering connections: each with a limit to how long it may say or take nothing, and not more of
+//! them than there is room for, in all and from one address.
+
+mod address;
+mod patient;
 
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +27,8 @@ use tokio::time::{Instant, timeout};
 use tower::ServiceExt as _;
 
 use crate::failure::chain;
+use address::Addresses;
+use patient::Patient;
 
 /// How long a caller may take for the head of a request, the time before its first byte included.
 const HEAD: Duration = Duration::from_secs(30);
@@ -33,6 +38,43 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 /// How many callers may be connected at once at most; the next ones wait for one to go.
 const CONNECTIONS: usize = 4096;
+
+/// What part of them may come from one address, and how many in any case.
+const SHARE_OF_ADDRESS: usize = 4;
+const LEAST_OF_ADDRESS: usize = 64;
+
+/// How many callers there may be.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    /// At once. The next ones wait for one to go.
+    connections: usize,
+    /// From one address. The next ones are turned away.
+    per_address: usize,
+    /// Addresses of which that does not hold: everybody comes from a program that stands in front.
+    unlimited: Vec<IpAddr>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let connections = places();
+        let share = connections / SHARE_OF_ADDRESS;
+        Self {
+            connections,
+            per_address: share.max(LEAST_OF_ADDRESS).min(connections),
+            unlimited: Vec::new(),
+        }
+    }
+}
+
+impl Limits {
+    /// The limits of a server behind these programs.
+    pub(crate) fn behind(proxies: &[IpAddr]) -> Self {
+        Self {
+            unlimited: proxies.to_vec(),
+            ..Self::default()
+        }
+    }
+}
 
 /// Takes as many descriptors as the system lets this user have, and says how many callers may be
 /// connected at once: half of them, as the database, the gateway and files want some too.
@@ -49,14 +91,19 @@ fn places() -> usize {
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Answers requests until `stop` is done, and those under way for a while longer.
-pub(crate) async fn answer<L>(mut listener: L, routes: Router, stop: impl Future<Output = ()>)
-where
+pub(crate) async fn answer<L>(
+    mut listener: L,
+    routes: Router,
+    limits: Limits,
+    stop: impl Future<Output = ()>,
+) where
     L: Listener<Addr = SocketAddr>,
 {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD);
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(places()));
+    let places = Arc::new(Semaphore::new(limits.connections));
+    let addresses = Addresses::new(limits.per_address, limits.unlimited);
     tokio::pin!(stop);
     loop {
         let next = async {
@@ -67,14 +114,19 @@ where
             next = next => next,
             () = &mut stop => break,
         };
+        let Some(counted) = addresses.admit(peer.ip()) else {
+            tracing::debug!(%peer, "a caller was turned away: there are too many from its address");
+            continue;
+        };
         let routes = routes.clone();
         let service = service_fn(move |request| one(routes.clone(), peer, request));
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+        let stream = TokioIo::new(Patient::new(stream));
+        let connection = graceful.watch(http.serve_connection(stream, service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%peer, error = chain(&error), "a connection ended");
             }
-            drop(place);
+            drop((place, counted));
         });
     }
     drop(listener);
@@ -120,3 +172,6 @@ fn in_time(body: Incoming) -> Body {
         Some((part, rest))
     }))
 }
+
+#[cfg(test)]
+mod tests;
