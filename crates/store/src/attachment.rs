@@ -58,14 +58,6 @@ pub struct NewAttachment {
 const COLUMNS: &str = "id, workspace_id, user_id, api_key_id, thread_id, message_id, name, bytes, \
      sha256, media_type, created_at";
 
-/// What was uploaded before a time and never sent.
-pub(crate) fn unsent_before() -> String {
-    format!(
-        "SELECT {COLUMNS} FROM attachments WHERE thread_id IS NULL AND created_at < $1 \
-         ORDER BY created_at LIMIT $2"
-    )
-}
-
 fn read(row: &AnyRow) -> Result<Attachment, StoreError> {
     Ok(Attachment {
         id: row.word("id")?,
@@ -208,12 +200,15 @@ impl Store {
         time: DateTime<Utc>,
         limit: u32,
     ) -> Result<Vec<Attachment>, StoreError> {
-        let rows = sqlx::query(sqlx::AssertSqlSafe(unsent_before()))
-            .bind(to_ms(time))
-            .bind(i64::from(limit))
-            .fetch_all(&self.pool)
-            .await
-            .map_err(statement("looking for what was never sent"))?;
+        let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
+            "SELECT {COLUMNS} FROM attachments WHERE thread_id IS NULL AND created_at < $1 \
+             ORDER BY created_at LIMIT $2"
+        )))
+        .bind(to_ms(time))
+        .bind(i64::from(limit))
+        .fetch_all(&self.pool)
+        .await
+        .map_err(statement("looking for what was never sent"))?;
         rows.iter().map(read).collect()
     }
 
