@@ -41,6 +41,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long code may take to end after it was interrupted, and again after it was killed.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long an agent may take to show that it is there.
+const WAKE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long what code saved may take to be collected where the server stops.
 const STOP_COLLECTION: Duration = Duration::from_secs(5);
 
@@ -294,6 +297,22 @@ impl Drive {
         }
     }
 
+    /// Has the gateway look after the sandbox: that one has ended by itself it learns within moments
+    /// when somebody talks to the agent, else with its next look around.
+    async fn wake_gateway(&self) {
+        let agent = self.app.agent(self.lease.id);
+        let deadline = Instant::now() + WAKE_PATIENCE;
+        match timeout_at(deadline.into(), agent.health()).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                tracing::debug!(sandbox = %self.lease.id, error = chain(&error), "asking an agent");
+            }
+            Err(error) => {
+                tracing::debug!(sandbox = %self.lease.id, error = chain(&error), "asking an agent");
+            }
+        }
+    }
+
     /// What is told of an execution whose stream broke: why, as far as it can be known.
     async fn failed(&self, error: &StreamError) -> EventBody {
         let sandbox = self.lease.id;
@@ -308,6 +327,7 @@ impl Drive {
                 "the server could not keep what the code said",
             ));
         };
+        self.wake_gateway().await;
         if let Ok(view) = self.app.gateway().sandbox(sandbox).await
             && let SandboxState::Ended { reason, .. } = view.state
         {

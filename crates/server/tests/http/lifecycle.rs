@@ -100,7 +100,8 @@ impl Home {
 
     /// The artifacts of a sandbox, by name, with what is in them.
     async fn artifacts(&self, sandbox: &str) -> Vec<(String, String)> {
-        let path = format!("/api/v1/artifacts?sandbox_id={sandbox}");
+        let workspace = &self.workspace;
+        let path = format!("/api/v1/artifacts?workspace_id={workspace}&sandbox_id={sandbox}");
         let listed = self.server.get(&self.ada, &path).await.ok();
         let mut found = Vec::new();
         for item in listed["items"].as_array().unwrap() {
@@ -136,8 +137,8 @@ impl Home {
 #[tokio::test]
 async fn at_its_hard_limit_a_sandbox_tells_whoever_waits_and_gives_up_its_files_first() {
     let home = Home::with(|settings| {
-        settings.hard_seconds = 24;
-        settings.idle_seconds = 24;
+        settings.hard_seconds = 40;
+        settings.idle_seconds = 40;
     })
     .await;
     let busy = home.sandbox().await;
@@ -167,7 +168,7 @@ threading.Thread(target=late).start()",
     let last = events.last().unwrap();
     assert_eq!(last["type"], "sandbox_gone", "{events:?}");
     let said = last["data"]["reason"].as_str().unwrap();
-    assert!(said.contains("hard limit of 24 s"), "{said}");
+    assert!(said.contains("hard limit of 40 s"), "{said}");
     assert!(types(&events).contains(&"artifact"), "{events:?}");
     let ended = home.until_state(&busy, LeaseState::Ended).await;
     assert_eq!(ended.ended_why.unwrap().as_str(), "hard_limit", "{ended:?}");
@@ -178,7 +179,7 @@ threading.Thread(target=late).start()",
     assert_eq!(find(&saved, "file_saved")["name"], "late.csv");
     let ended = home.until_state(&quiet, LeaseState::Ended).await;
     let detail = ended.ended_detail.unwrap();
-    assert!(detail.contains("hard limit of 24 s"), "{detail}");
+    assert!(detail.contains("hard limit of 40 s"), "{detail}");
     assert!(!detail.contains(';'), "something is missing: {detail}");
     // The next one has it.
     let events = talk.run("open('late.csv').read()").await;
