@@ -36,6 +36,9 @@ const HEAD: Duration = Duration::from_secs(30);
 /// How long a caller may send nothing in the middle of a body.
 const SILENCE: Duration = Duration::from_secs(30);
 
+/// How long a caller may take nothing of an answer.
+const UNTAKEN: Duration = Duration::from_secs(60);
+
 /// How many callers may be connected at once at most; the next ones wait for one to go.
 const CONNECTIONS: usize = 4096;
 
@@ -43,9 +46,12 @@ const CONNECTIONS: usize = 4096;
 const SHARE_OF_ADDRESS: usize = 4;
 const LEAST_OF_ADDRESS: usize = 64;
 
-/// How many callers there may be.
+/// How many callers there may be, and how slow they.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
+    head: Duration,
+    silence: Duration,
+    untaken: Duration,
     /// At once. The next ones wait for one to go.
     connections: usize,
     /// From one address. The next ones are turned away.
@@ -59,6 +65,9 @@ impl Default for Limits {
         let connections = places();
         let share = connections / SHARE_OF_ADDRESS;
         Self {
+            head: HEAD,
+            silence: SILENCE,
+            untaken: UNTAKEN,
             connections,
             per_address: share.max(LEAST_OF_ADDRESS).min(connections),
             unlimited: Vec::new(),
@@ -100,7 +109,8 @@ pub(crate) async fn answer<L>(
     L: Listener<Addr = SocketAddr>,
 {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.head);
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(limits.connections));
     let addresses = Addresses::new(limits.per_address, limits.unlimited);
@@ -119,14 +129,17 @@ pub(crate) async fn answer<L>(
             continue;
         };
         let routes = routes.clone();
-        let service = service_fn(move |request| one(routes.clone(), peer, request));
-        let stream = TokioIo::new(Patient::new(stream));
+        let silence = limits.silence;
+        let service = service_fn(move |request| one(routes.clone(), peer, silence, request));
+        let stream = TokioIo::new(Patient::new(stream, limits.untaken));
         let connection = graceful.watch(http.serve_connection(stream, service));
         tokio::spawn(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%peer, error = chain(&error), "a connection ended");
             }
-            drop((place, counted));
+            // In this order: who comes into the place is counted without this one.
+            drop(counted);
+            drop(place);
         });
     }
     drop(listener);
@@ -141,9 +154,10 @@ pub(crate) async fn answer<L>(
 async fn one(
     routes: Router,
     peer: SocketAddr,
+    silence: Duration,
     request: Request<Incoming>,
 ) -> Result<axum::response::Response, Infallible> {
-    let mut request = request.map(in_time);
+    let mut request = request.map(|body| in_time(body, silence));
     request.extensions_mut().insert(ConnectInfo(peer));
     routes.oneshot(request).await
 }
@@ -151,26 +165,27 @@ async fn one(
 /// Why a body broke off.
 #[derive(Debug, thiserror::Error)]
 enum BrokenOff {
-    #[error("nothing came for {} s", SILENCE.as_secs())]
-    Silence,
+    #[error("nothing came for {} s", .0.as_secs())]
+    Silence(Duration),
     #[error(transparent)]
     Http(#[from] hyper::Error),
 }
 
 /// A body that breaks off when nothing comes for too long.
-fn in_time(body: Incoming) -> Body {
-    Body::from_stream(futures_util::stream::unfold(Some(body), async |body| {
+fn in_time(body: Incoming, silence: Duration) -> Body {
+    let parts = futures_util::stream::unfold(Some(body), move |body| async move {
         let mut body = body?;
-        let part: Result<Bytes, BrokenOff> = match timeout(SILENCE, body.frame()).await {
+        let part: Result<Bytes, BrokenOff> = match timeout(silence, body.frame()).await {
             Ok(None) => return None,
             // What stands behind a body says nothing here.
             Ok(Some(Ok(frame))) => Ok(frame.into_data().unwrap_or_default()),
             Ok(Some(Err(error))) => Err(error.into()),
-            Err(_) => Err(BrokenOff::Silence),
+            Err(_) => Err(BrokenOff::Silence(silence)),
         };
         let rest = part.is_ok().then_some(body);
         Some((part, rest))
-    }))
+    });
+    Body::from_stream(parts)
 }
 
 #[cfg(test)]

@@ -106,13 +106,13 @@ impl App {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn nothing_begins_once_it_stops_and_the_end_waits_for_what_is_at_work() {
         let stopping = Stopping::default();
         let one = stopping.begin().unwrap();
         stopping.phase.send_replace(Phase::LastCall);
         assert!(stopping.begin().is_none());
-        assert!(!stopping.until_done(Instant::now() + BY_ITSELF).await);
+        assert!(!stopping.until_done(Instant::now()).await);
         let asked = stopping.clone();
         let ending = tokio::spawn(async move {
             asked.until_ending().await;

@@ -8,21 +8,24 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long a caller may take nothing while something waits to be sent. Whoever takes a little all
-/// the time may take as long as it likes.
-const UNTAKEN: Duration = Duration::from_secs(60);
-
-/// A stream whose writes are in time or fail.
+/// A stream whose writes are in time or fail. Whoever takes a little all the time may take as long as
+/// it likes.
 #[derive(Debug)]
 pub(super) struct Patient<S> {
     stream: S,
+    /// How long a caller may take nothing while something waits to be sent.
+    patience: Duration,
     /// When patience ends, while something waits to be sent.
     late: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S: Unpin> Patient<S> {
-    pub(super) const fn new(stream: S) -> Self {
-        Self { stream, late: None }
+    pub(super) const fn new(stream: S, patience: Duration) -> Self {
+        Self {
+            stream,
+            patience,
+            late: None,
+        }
     }
 
     fn stream(&mut self) -> Pin<&mut S> {
@@ -39,12 +42,12 @@ impl<S: Unpin> Patient<S> {
             self.late = None;
             return written;
         }
+        let patience = self.patience;
         let late = self
             .late
-            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + UNTAKEN)));
+            .get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + patience)));
         late.as_mut().poll(context).map(|()| {
-            let seconds = UNTAKEN.as_secs();
-            let message = format!("the caller took nothing for {seconds} s");
+            let message = format!("the caller took nothing for {} s", patience.as_secs());
             Err(io::Error::new(io::ErrorKind::TimedOut, message))
         })
     }
