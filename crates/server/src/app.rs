@@ -7,9 +7,12 @@ pub mod attachments;
 pub mod chats;
 pub mod collect;
 pub mod deployment;
+pub(crate) mod drive;
 pub mod executions;
 pub mod files;
 pub mod gate;
+pub(crate) mod hard_limit;
+mod kept;
 pub mod knowledge;
 pub mod messages;
 pub mod model_test;
@@ -22,6 +25,7 @@ pub mod sandboxes;
 pub mod setup;
 pub(crate) mod spool;
 mod this_machine;
+pub(crate) mod stopping;
 pub mod threads;
 mod uploads;
 pub mod users;
@@ -43,6 +47,7 @@ use crate::metrics::Metrics;
 use gate::BreakGlass;
 use running::Running;
 use spool::Spool;
+use stopping::Stopping;
 
 /// Does something to its end, also where whoever asked for it goes away meanwhile: a request is dropped
 /// with its connection, and what others see already has to be gone on with.
@@ -75,6 +80,7 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    stopping: Stopping,
     spool: Spool,
     live: Live,
     /// Told when a preview was asked for, so that nobody waits for the next look into the queue.
@@ -117,6 +123,7 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
+                stopping: Stopping::default(),
                 spool,
                 live: Live::default(),
                 preview_wanted: Notify::new(),
@@ -176,6 +183,10 @@ impl App {
 
     pub(crate) fn running(&self) -> &Running {
         &self.inner.running
+    }
+
+    pub(crate) fn stopping(&self) -> &Stopping {
+        &self.inner.stopping
     }
 
     pub(crate) fn live(&self) -> &Live {

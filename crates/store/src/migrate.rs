@@ -12,7 +12,7 @@ struct Step {
     postgres: &'static str,
 }
 
-const STEPS: [Step; 5] = [
+const STEPS: [Step; 6] = [
     Step {
         both: include_str!("../migrations/0001-first.sql"),
         sqlite: include_str!("../migrations/0001-sqlite.sql"),
@@ -26,6 +26,11 @@ const STEPS: [Step; 5] = [
     Step {
         both: include_str!("../migrations/0003-keys.sql"),
         sqlite: include_str!("../migrations/0003-sqlite.sql"),
+        postgres: "",
+    },
+    Step {
+        both: include_str!("../migrations/0004-lifecycle.sql"),
+        sqlite: "",
         postgres: "",
     },
     Step {

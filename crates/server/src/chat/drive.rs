@@ -28,15 +28,6 @@ const STOP_PATIENCE: Duration = Duration::from_secs(90);
 /// How long it is waited before it is tried again to keep how a reply ended.
 const END_AGAIN: Duration = Duration::from_secs(1);
 
-/// The same where the server ends: what was said is kept, and code is interrupted.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(3);
-
-/// How long a server that ends waits for the ends of its replies to be kept.
-const ENDS_KEPT_WITHIN: Duration = Duration::from_secs(6);
-
-/// How often it looks whether they are.
-const LOOK_CLOSING: Duration = Duration::from_millis(20);
-
 impl App {
     /// Drives a reply that was placed. It goes on when this returns.
     pub(crate) fn drive_reply(
@@ -58,46 +49,30 @@ impl App {
     }
 }
 
-/// Ends the replies that this process drives, as it ends itself: who waits for them is told at once,
-/// and may try again at whichever server is there.
-pub(crate) async fn end_driven(app: &App) {
-    let deadline = Instant::now() + ENDS_KEPT_WITHIN;
-    let mut left = app.live().close();
-    while left > 0 && Instant::now() < deadline {
-        tokio::time::sleep_until(Instant::now() + LOOK_CLOSING).await;
-        left = app.live().close();
-    }
-    if left > 0 {
-        tracing::warn!(
-            left,
-            "replies that this server drives were not ended; the next sweep ends them"
-        );
-    }
-}
-
 async fn drive(app: App, turn: Arc<Turn>, driven: Driven) {
     let reply = turn.reply();
+    let Some(_at_work) = app.stopping().begin() else {
+        keep_end(&turn, ReplyOutcome::Failed, Some(failure::server_stops())).await;
+        return;
+    };
     let answering = Arc::clone(&turn);
     // A task of its own: should it panic, the reply ends all the same.
     let mut answering = tokio::spawn(async move { super::answer(&answering).await });
     let answered = tokio::select! {
         answered = &mut answering => answered.map_err(|error| chain(&error)),
         () = keep_watch(&app, reply) => Err("keeping watch ended".into()),
-        () = patience_is_over(&app, &driven) => Err("it did not end when it was asked to".into()),
+        () = patience_is_over(&driven) => Err("it did not end when it was asked to".into()),
+        () = server_stops(&app) => Ok(Err(TurnError::Refused(failure::server_stops()))),
     };
     answering.abort();
     let (outcome, error) = match answered {
         Ok(Ok(())) => (ReplyOutcome::Done, None),
-        Ok(Err(TurnError::Stopped)) if app.live().is_closing() => {
-            (ReplyOutcome::Failed, Some(failure::server_ended()))
-        }
         Ok(Err(TurnError::Stopped)) => (ReplyOutcome::Stopped, None),
         Ok(Err(TurnError::Refused(failure))) => (ReplyOutcome::Failed, Some(failure)),
         Ok(Err(TurnError::Store(error))) => {
             tracing::error!(%reply, error = chain(&error), "a reply could not go on");
             (ReplyOutcome::Failed, Some(failure::of_store(&error)))
         }
-        Err(_) if app.live().is_closing() => (ReplyOutcome::Failed, Some(failure::server_ended())),
         Err(error) => {
             tracing::error!(%reply, error, "a reply was given up");
             (ReplyOutcome::Failed, Some(given_up()))
@@ -153,15 +128,23 @@ async fn watch_once(app: &App, reply: MessageId, gives_sign: bool) -> Result<(),
     Ok(())
 }
 
+/// Resolves when the server stops and what ran in sandboxes has ended: replies that waited for it
+/// have had a moment to end by themselves.
+async fn server_stops(app: &App) {
+    app.stopping().until_ending().await;
+    loop {
+        let has_ended = app.running().ids().is_empty();
+        tokio::time::sleep_until(Instant::now() + LOOK_EVERY).await;
+        if has_ended {
+            return;
+        }
+    }
+}
+
 /// Resolves some time after the reply's end was asked for.
-async fn patience_is_over(app: &App, driven: &Driven) {
+async fn patience_is_over(driven: &Driven) {
     let mut stop = driven.stop();
     // Who drives holds the sender.
     let _ = stop.wait_for(|asked| *asked).await;
-    let patience = if app.live().is_closing() {
-        CLOSE_PATIENCE
-    } else {
-        STOP_PATIENCE
-    };
-    tokio::time::sleep_until(Instant::now() + patience).await;
+    tokio::time::sleep_until(Instant::now() + STOP_PATIENCE).await;
 }

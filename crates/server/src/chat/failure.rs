@@ -75,6 +75,7 @@ pub(super) fn of_execution(error: ExecutionError) -> TurnError {
             "wait until it has ended, or end it, then try again",
         ),
         ExecutionError::NotReady => refused("busy", message, "try again in a moment"),
+        ExecutionError::Stopping => TurnError::Refused(server_stops()),
         ExecutionError::KeyIsTaken | ExecutionError::TooLong { .. } | ExecutionError::NotFound => {
             refused("internal", message, LATER)
         }
@@ -104,6 +105,15 @@ fn in_words(length: Duration) -> String {
     };
     let s = if count == 1 { "" } else { "s" };
     format!("{count} {unit}{s}")
+}
+
+/// The server that works on the reply is about to end.
+pub(super) fn server_stops() -> ReplyFailure {
+    ReplyFailure::new(
+        "server_ended",
+        "the server that worked on this reply is being stopped",
+        "try again when it is back; what was said, sent and saved is still there",
+    )
 }
 
 /// The sandbox ended in the middle.

@@ -15,8 +15,6 @@ pub(crate) struct Live {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Whether the process ends, and with it all replies that it drives.
-    is_closing: bool,
     threads: HashMap<ThreadId, watch::Sender<u64>>,
     replies: HashMap<MessageId, watch::Sender<bool>>,
 }
@@ -72,7 +70,7 @@ impl Live {
     /// From now on this process drives a reply.
     pub(crate) fn drive(&self, reply: MessageId) -> Driven {
         let mut inner = self.lock();
-        let sender = watch::Sender::new(inner.is_closing);
+        let sender = watch::Sender::new(false);
         let stop = sender.subscribe();
         inner.replies.insert(reply, sender);
         drop(inner);
@@ -86,22 +84,6 @@ impl Live {
     /// Whether this process drives a reply.
     pub(crate) fn is_driven(&self, reply: MessageId) -> bool {
         self.lock().replies.contains_key(&reply)
-    }
-
-    /// Whether the process ends.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.lock().is_closing
-    }
-
-    /// Asks for the end of all replies that are driven here, and of those that begin from now on.
-    /// Says how many there are still.
-    pub(crate) fn close(&self) -> usize {
-        let mut inner = self.lock();
-        inner.is_closing = true;
-        for sender in inner.replies.values() {
-            sender.send_replace(true);
-        }
-        inner.replies.len()
     }
 
     /// Asks for the end of a reply, where this process drives it.

@@ -12,7 +12,7 @@ use glovebox_store::{Access, EndedWhy, Lease, LeaseState, StoreError};
 
 use super::failure;
 use super::turn::{Turn, TurnError};
-use crate::app::executions::{GATEWAY_PATIENCE, ended_why, is_away};
+use crate::app::drive::{GATEWAY_PATIENCE, ended_because, is_away};
 use crate::app::gate::Grant;
 use crate::app::sandboxes::{SandboxError, is_unknown};
 
@@ -84,7 +84,7 @@ async fn present(turn: &Turn) -> Result<Option<Lease>, TurnError> {
         let may_be_asked_for =
             is_starting && Utc::now() - lease.created_at < TimeDelta::seconds(ASKED_WITHIN_SECONDS);
         let end = match look(turn, lease.id).await {
-            Ok(SandboxState::Ended { reason, .. }) => (ended_why(&reason), reason),
+            Ok(SandboxState::Ended { reason, .. }) => ended_because(&lease, reason),
             // A reply that was stopped meanwhile has asked for it: it is made to its end.
             Ok(SandboxState::Starting) => {
                 pause().await;

@@ -21,6 +21,7 @@ mod first_run;
 mod foreign;
 mod forms;
 mod gate;
+mod lifecycle;
 mod master_key;
 mod metrics;
 mod models;

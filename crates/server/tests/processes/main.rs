@@ -17,5 +17,6 @@ mod simulated_use;
 mod talk;
 #[path = "../http/visitor.rs"]
 mod visitor;
+mod watched;
 #[path = "../http/wire.rs"]
 mod wire;

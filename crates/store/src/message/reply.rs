@@ -5,7 +5,7 @@ use glovebox_protocol::ids::{MessageId, ThreadId};
 use glovebox_protocol::thread::{ReplyFailure, ReplyOutcome, ThreadEventBody};
 use serde_json::Value;
 
-use super::{COLUMNS, FROM, Message, MessageState, read};
+use super::{Message, MessageState, read, undriven};
 use crate::database::{Columns as _, Store, now_ms, statement, to_json};
 use crate::error::StoreError;
 
@@ -15,14 +15,11 @@ impl Store {
     /// # Errors
     /// When the database does not answer.
     pub async fn undriven_replies(&self) -> Result<Vec<Message>, StoreError> {
-        let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "SELECT {COLUMNS} FROM {FROM} WHERE messages.state = 'running' \
-             AND messages.driven_until < $1 ORDER BY messages.id"
-        )))
-        .bind(now_ms())
-        .fetch_all(&self.pool)
-        .await
-        .map_err(statement("looking for replies that nobody drives"))?;
+        let rows = sqlx::query(sqlx::AssertSqlSafe(undriven()))
+            .bind(now_ms())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(statement("looking for replies that nobody drives"))?;
         rows.iter().map(read).collect()
     }
 

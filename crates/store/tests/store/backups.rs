@@ -281,7 +281,11 @@ fn as_of_version_1(file: &[u8]) -> Vec<u8> {
         .collect();
     let text = text
         .replacen("\"tables\":3", "\"tables\":1", 1)
-        .replacen(",\"thread_id\",\"purpose\"]", "]", 1)
+        .replacen(
+            ",\"thread_id\",\"purpose\",\"is_quiet\",\"last_collected_at\",\"forgotten_at\"]",
+            "]",
+            1,
+        )
         .replacen(",\"thread_id\",\"bytes_of\"]", "]", 1)
         .replacen(",\"share\"]", "]", 1);
     let (head, _) = end.split_once("\"sha256\":").unwrap();
