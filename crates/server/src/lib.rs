@@ -20,8 +20,6 @@ mod tls;
 mod worker;
 
 pub use auth::PasswordError;
-pub use config::{
-    Config, GatewayProgram, InvalidSetting, LostLines, MachineRuntime, PublicUrl,
-};
+pub use config::{Config, GatewayProgram, InvalidSetting, LostLines, MachineRuntime, PublicUrl};
 pub use tls::{TlsError, TlsFiles};
 pub use worker::{Queue, UnknownQueue};

@@ -20,9 +20,7 @@ fn sweeps() -> [(String, &'static str); 7] {
 
 /// A statement with values in the places of its parameters.
 fn with_values(sql: &str) -> String {
-    sql.replace("$1", "1")
-        .replace("$2", "2")
-        .replace("$3", "3")
+    sql.replace("$1", "1").replace("$2", "2").replace("$3", "3")
 }
 
 #[tokio::test]

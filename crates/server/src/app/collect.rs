@@ -183,7 +183,6 @@ impl App {
         found: &Found,
         until: Instant,
     ) -> Result<(), FetchError> {
-        let bytes = found.bytes;
         let mut upload = self.objects().create(id).await?;
         let (sender, mut parts) = mpsc::channel::<Vec<u8>>(PARTS);
         let mut sink = ChannelSink(tokio_util::sync::PollSender::new(sender));

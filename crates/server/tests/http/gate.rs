@@ -285,7 +285,10 @@ async fn a_profile_is_never_the_default_and_disabled() {
     let first = stage.open(workspace).await;
     let (_, root) = stage.user("root", true).await;
     let mut changes = stage.store().begin().await.unwrap();
-    let other = changes.create_profile("embedded", "Other").await.unwrap();
+    let other = changes
+        .create_profile("embedded", "Other", &ProfileSettings::default())
+        .await
+        .unwrap();
     changes.commit().await.unwrap();
     let set_default = async |id| {
         let body = json!({ "default_profile_id": id });
