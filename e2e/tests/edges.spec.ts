@@ -1,7 +1,7 @@
 import { expect, test } from '@playwright/test';
 import { body } from '../lib/api.js';
 import { look } from '../lib/look.js';
-import { ADMIN, go, setUp, turnOn } from '../lib/people.js';
+import { ADMIN, go, setUp, signIn, turnOn } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -59,4 +59,18 @@ test('nothing typed is lost in silence, and a lost session comes back to its pag
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'Main two' })).toBeVisible();
   nothingWrong();
+});
+
+test('a part of the console that does not arrive is said, and comes with the next try', async ({
+  page,
+}) => {
+  await signIn(page, server.address, ADMIN);
+  const lost = /assets\/AuditPage-/;
+  await page.route(lost, (route) => route.abort());
+  await go(page, 'Audit logs');
+  await expect(page.getByText('A part of the console did not arrive.')).toBeVisible();
+  await look(page, '43-not-loaded');
+  await page.unroute(lost);
+  await page.getByRole('button', { name: 'Load the page again' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Audit logs' })).toBeVisible();
 });

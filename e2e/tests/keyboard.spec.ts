@@ -121,6 +121,7 @@ async function stopByKeyboard(page: Page) {
   const stop = page.getByRole('form').getByRole('button', { name: 'Stop' });
   await tabTo(page, stop);
   await page.keyboard.press('Enter');
+  await expect(box(page)).toBeFocused();
   await expect(reply(page)).toContainText('Stopped.');
   await expect(stop).toHaveCount(0);
   await expect.poll(left).toBeGreaterThan(100);

@@ -53,6 +53,14 @@ export function Composer(props: Props) {
     send.mutate({ draft, kind: isCode ? 'code' : 'text' });
     box.current?.focus();
   };
+  const stopReply = stop && {
+    ...stop,
+    go: () => {
+      stop.go();
+      // The button is about to go away.
+      box.current?.focus();
+    },
+  };
   const press = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.key !== 'Enter') return;
     // During the composition of a character Enter chooses it; Safari says that by 229 alone.
@@ -138,8 +146,8 @@ export function Composer(props: Props) {
               disabled={!chat.has_model}
               onChange={(event) => drafts.set(draftKey, { isCode: event.currentTarget.checked })}
             />
-            {stop ? (
-              <StopButton stop={stop} className={styles.last ?? ''} size="xs" />
+            {stopReply ? (
+              <StopButton stop={stopReply} className={styles.last ?? ''} size="xs" />
             ) : (
               <Button
                 type="submit"

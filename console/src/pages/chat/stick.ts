@@ -18,13 +18,13 @@ export const extentOf = ({ scrollTop, scrollHeight, clientHeight }: HTMLElement)
 
 const left = ({ top, height, view }: Extent) => height - top - view;
 
-export const isNearEnd = (extent: Extent): boolean => left(extent) < NEAR;
+export const isEnd = (extent: Extent): boolean => left(extent) <= 1;
 
 /** Whether the newest is kept in sight after a box has scrolled. */
 export function staysAtEnd(wasAtEnd: boolean, before: Extent, now: Extent): boolean {
   // Where there is less than before, the browser moves up by itself.
-  if (left(now) <= 1) return true;
+  if (isEnd(now)) return true;
   // Whoever goes up, however little, wants to read there.
   if (now.top < before.top) return false;
-  return wasAtEnd || isNearEnd(now);
+  return wasAtEnd || left(now) < NEAR;
 }

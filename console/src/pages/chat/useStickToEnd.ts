@@ -1,5 +1,5 @@
 import { type MouseEvent, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
-import { type Extent, extentOf, isNearEnd, staysAtEnd } from './stick';
+import { type Extent, extentOf, isEnd, staysAtEnd } from './stick';
 
 interface Stick {
   scroll: RefObject<HTMLDivElement | null>;
@@ -42,9 +42,8 @@ export function useStickToEnd(): Stick {
   useEffect(() => {
     const box = scroll.current;
     if (box === null || content.current === null) return;
-    const observer = new ResizeObserver(() =>
-      settle(box, isStuck.current || isNearEnd(extentOf(box))),
-    );
+    // Whoever is near the end and not there has gone up: what comes does not take them along.
+    const observer = new ResizeObserver(() => settle(box, isStuck.current || isEnd(extentOf(box))));
     observer.observe(content.current);
     // What is written below takes room from it.
     observer.observe(box);
