@@ -16,6 +16,8 @@ mod audit;
 mod changes;
 #[path = "../http/chat.rs"]
 mod chat;
+#[path = "../http/chat_edges.rs"]
+mod chat_edges;
 #[path = "../http/chat_rights.rs"]
 mod chat_rights;
 mod database;
