@@ -12,6 +12,8 @@ mod accounts;
 mod assistant;
 #[path = "../http/chat.rs"]
 mod chat;
+#[path = "../http/chat_edges.rs"]
+mod chat_edges;
 #[path = "../http/chat_rights.rs"]
 mod chat_rights;
 mod database;
