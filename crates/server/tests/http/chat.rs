@@ -251,7 +251,11 @@ async fn what_is_known_of_a_file_is_true_of_its_bytes_also_where_code_changes_it
         20,
         "{events:?}"
     );
-    let path = format!("/api/v1/artifacts?thread_id={}", talk.id);
+    let workspace = &talk.workspace;
+    let path = format!(
+        "/api/v1/artifacts?workspace_id={workspace}&thread_id={}",
+        talk.id
+    );
     let listed = talk.visitor.get(&talk.who, &path).await.ok();
     for artifact in listed["items"].as_array().unwrap() {
         let path = format!(

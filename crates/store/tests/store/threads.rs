@@ -28,6 +28,7 @@ on_both! {
     files_get_names_of_their_own_in_a_thread
     only_ones_own_unsent_files_can_be_sent
     of_a_long_past_no_more_is_read_than_a_model_could
+    a_name_that_only_the_sandbox_has_is_taken
     versions_go_on_when_a_sandbox_is_replaced_and_old_ones_come_back
     a_deleted_thread_is_gone_with_all_that_is_in_it
     sandboxes_for_previews_count_for_nothing
@@ -602,11 +603,22 @@ async fn versions_go_on_when_a_sandbox_is_replaced_and_old_ones_come_back(databa
     assert_eq!(meters.artifact_bytes_today, 4 * 7);
     // A name that code has taken is not given to a file that is sent.
     let file = upload(store, &ada.access, "b.csv").await;
-    let (_, reply) = send(store, &ada.access, id, "x", &[file]).await;
+    send(store, &ada.access, id, "x", &[file]).await;
     let sent = store.attachment(file).await.unwrap().unwrap();
     assert_eq!(sent.name, "b.csv");
-    // Nor is one of a file that lies in the sandbox only, as those of the knowledge base do.
-    end(store, id, reply).await;
+}
+
+async fn a_name_that_only_the_sandbox_has_is_taken(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    profile(store).await;
+    let id = thread(store, &ada.access, true).await;
+    let first = sandbox(store, &ada, id).await;
+    save(store, &ada, first).await;
+    let ended = store.end_lease(first.0, EndedWhy::Asked, "x");
+    assert!(ended.await.unwrap());
+    let second = sandbox(store, &ada, id).await;
+    // As those of the knowledge base lie there.
     let staged = |name: &str| Staged {
         source: KnowledgeFileId::new().to_string(),
         name: name.into(),
@@ -630,13 +642,7 @@ async fn versions_go_on_when_a_sandbox_is_replaced_and_old_ones_come_back(databa
     let sent = store.attachment(old).await.unwrap().unwrap();
     assert_eq!(sent.name, "old.csv", "that sandbox has ended");
     let taken = store.names_of_thread(id).await.unwrap();
-    let all = [
-        "b.csv",
-        "known (2).csv",
-        "known.csv",
-        "old.csv",
-        "out/a b.csv",
-    ];
+    let all = ["known (2).csv", "known.csv", "old.csv", "out/a b.csv"];
     assert_eq!(taken, all.map(|name| name.as_bytes().to_vec()).into());
 }
 
