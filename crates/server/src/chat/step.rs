@@ -251,9 +251,12 @@ async fn end_when_stopped(turn: &Turn, lease: &Lease, id: ExecutionId) -> Infall
         // Where its gateway is away it is asked again; code that has not begun is cancelled when it
         // does.
         while let Err(error) = agent.cancel_execute(id, how).await {
-            let has_ended = error.code() == Some(ErrorCode::Conflict);
-            if has_ended || Instant::now() > deadline {
-                tracing::info!(sandbox = %lease.id, error = chain(&error), "code was not ended");
+            if error.code() == Some(ErrorCode::Conflict) {
+                // It has ended: what it saved is being collected, and its last event comes.
+                return std::future::pending().await;
+            }
+            if Instant::now() > deadline {
+                tracing::warn!(sandbox = %lease.id, error = chain(&error), "code was not ended");
                 break;
             }
             tokio::time::sleep_until((Instant::now() + AGAIN).into()).await;

@@ -134,7 +134,8 @@ async fn suspend_if_idle(app: &App, lease: &Lease) -> Result<(), SandboxError> {
     let idle_since = lease.active_at + TimeDelta::milliseconds(lease.idle_limit_ms);
     let is_idle = lease.state == LeaseState::Ready && Utc::now() >= idle_since;
     // First the note: code that comes now finds a suspended lease, and counts it again.
-    if !is_left && !(is_idle && app.store().suspend_idle_lease(lease.id).await?) {
+    let is_noted = is_left || (is_idle && app.store().suspend_idle_lease(lease.id).await?);
+    if !is_noted {
         return Ok(());
     }
     // A worker that was killed after the note left the processes to the next sweep, which comes to

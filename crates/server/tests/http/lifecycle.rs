@@ -320,7 +320,8 @@ async fn an_idle_sandbox_is_suspended_and_its_files_are_there_when_it_is_used_ag
     let reason = replaced.unwrap()["data"]["reason"].as_str().unwrap();
     assert_eq!(reason, "the kernel was ended because nobody used it");
     let value = events.iter().find(|event| event["type"] == "result");
-    let value = &value.unwrap()["data"]["data"]["text/plain"];
+    let value = value.unwrap_or_else(|| panic!("no value: {events:?}"));
+    let value = &value["data"]["data"]["text/plain"];
     assert_eq!(value, "('still here', False)");
 
     let talk = Talk::begin(*home.server, &home.ada, &home.workspace, false).await;
