@@ -12,6 +12,10 @@ use crate::words::words;
 /// For how long a new execution counts as driven before anybody has marked it, in milliseconds.
 const FIRST_DRIVE_MS: i64 = 30_000;
 
+/// Those that run on paper only, before a time.
+pub(crate) const UNDRIVEN: &str = "SELECT id, lease_id, workspace_id, state, created_at, ended_at \
+     FROM executions WHERE state = 'running' AND driven_until < $1 ORDER BY id";
+
 words! {
     /// Whether code still runs.
     ExecutionState {
@@ -102,6 +106,25 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
+    /// The newest execution of a sandbox.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn newest_execution(
+        &self,
+        lease: SandboxId,
+    ) -> Result<Option<Execution>, StoreError> {
+        let row = sqlx::query(
+            "SELECT id, lease_id, workspace_id, state, created_at, ended_at FROM executions \
+             WHERE lease_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1",
+        )
+        .bind(lease.to_string())
+        .fetch_optional(&self.pool)
+        .await
+        .map_err(statement("looking for the newest execution of a sandbox"))?;
+        row.as_ref().map(read).transpose()
+    }
+
     /// Executions that still run, of one sandbox or of all.
     ///
     /// # Errors
@@ -142,14 +165,11 @@ impl Store {
     /// # Errors
     /// When the database does not answer.
     pub async fn undriven_executions(&self) -> Result<Vec<Execution>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT id, lease_id, workspace_id, state, created_at, ended_at FROM executions \
-             WHERE state = 'running' AND driven_until < $1 ORDER BY id",
-        )
-        .bind(now_ms())
-        .fetch_all(&self.pool)
-        .await
-        .map_err(statement("looking for executions that nobody drives"))?;
+        let rows = sqlx::query(UNDRIVEN)
+            .bind(now_ms())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(statement("looking for executions that nobody drives"))?;
         rows.iter().map(read).collect()
     }
 
@@ -256,7 +276,8 @@ impl Transaction {
         let lease = new.lease_id.to_string();
         // The lease's lock: of two at once, one comes second.
         let held = sqlx::query(
-            "UPDATE leases SET active_at = $2 WHERE id = $1 AND state IN ('starting', 'ready')",
+            "UPDATE leases SET active_at = $2 WHERE id = $1 AND state IN ('starting', 'ready') \
+             AND last_collected_at IS NULL",
         )
         .bind(&lease)
         .bind(now_ms())

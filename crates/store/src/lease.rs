@@ -80,6 +80,8 @@ pub struct Lease {
     pub created_at: DateTime<Utc>,
     /// When it was last used.
     pub active_at: DateTime<Utc>,
+    /// Of one that is suspended: whether its processes are known to have ended.
+    pub is_quiet: bool,
     /// After how many milliseconds without use its processes end.
     pub idle_limit_ms: i64,
     /// When it ends, used or not.
@@ -132,8 +134,13 @@ pub struct LeaseNames {
 /// The columns of a lease, for statements that name other tables too.
 const COLUMNS: &str = "leases.id, leases.workspace_id, leases.profile_id, leases.user_id, \
      leases.api_key_id, leases.thread_id, leases.purpose, leases.state, leases.class, \
-     leases.created_at, leases.active_at, leases.idle_limit_ms, leases.hard_deadline, \
-     leases.ended_at, leases.ended_why, leases.ended_detail";
+     leases.created_at, leases.active_at, leases.is_quiet, leases.idle_limit_ms, \
+     leases.hard_deadline, leases.ended_at, leases.ended_why, leases.ended_detail";
+
+/// All leases of sandboxes that are not gone.
+pub(crate) fn live() -> String {
+    format!("SELECT {COLUMNS} FROM leases WHERE state <> 'ended' ORDER BY id")
+}
 
 fn read(row: &AnyRow) -> Result<Lease, StoreError> {
     Ok(Lease {
@@ -148,6 +155,7 @@ fn read(row: &AnyRow) -> Result<Lease, StoreError> {
         class: row.document("class")?,
         created_at: row.time("created_at")?,
         active_at: row.time("active_at")?,
+        is_quiet: row.flag("is_quiet")?,
         idle_limit_ms: row.number("idle_limit_ms")?,
         hard_deadline: row.time("hard_deadline")?,
         ended_at: row.maybe_time("ended_at")?,
@@ -259,12 +267,10 @@ impl Store {
     /// # Errors
     /// When the database does not answer.
     pub async fn live_leases(&self) -> Result<Vec<Lease>, StoreError> {
-        let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "SELECT {COLUMNS} FROM leases WHERE state <> 'ended' ORDER BY id"
-        )))
-        .fetch_all(&self.pool)
-        .await
-        .map_err(statement("listing live leases"))?;
+        let rows = sqlx::query(sqlx::AssertSqlSafe(live()))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(statement("listing live leases"))?;
         rows.iter().map(read).collect()
     }
 
@@ -319,26 +325,6 @@ impl Store {
         Ok(done.rows_affected() > 0)
     }
 
-    /// Suspends a sandbox that nobody has used for as long as its idle limit and in which nothing
-    /// runs, as it is at this moment. Says whether it was so.
-    ///
-    /// # Errors
-    /// When the statement fails.
-    pub async fn suspend_idle_lease(&self, id: SandboxId) -> Result<bool, StoreError> {
-        let done = sqlx::query(
-            "UPDATE leases SET state = 'suspended', active_at = $2 \
-             WHERE id = $1 AND state = 'ready' AND active_at + idle_limit_ms <= $2 \
-             AND NOT EXISTS (SELECT 1 FROM executions \
-             WHERE executions.lease_id = leases.id AND executions.state = 'running')",
-        )
-        .bind(id.to_string())
-        .bind(now_ms())
-        .execute(&self.pool)
-        .await
-        .map_err(statement("suspending a lease"))?;
-        Ok(done.rows_affected() > 0)
-    }
-
     /// Notes that a sandbox is used just now.
     ///
     /// # Errors
@@ -351,30 +337,6 @@ impl Store {
             .await
             .map_err(statement("noting the use of a sandbox"))?;
         Ok(())
-    }
-
-    /// Notes that a sandbox is gone, and why. The first reason stays. Says whether this was it.
-    ///
-    /// # Errors
-    /// When the statement fails.
-    pub async fn end_lease(
-        &self,
-        id: SandboxId,
-        why: EndedWhy,
-        detail: &str,
-    ) -> Result<bool, StoreError> {
-        let done = sqlx::query(
-            "UPDATE leases SET state = 'ended', ended_at = $2, ended_why = $3, \
-             ended_detail = $4 WHERE id = $1 AND state <> 'ended'",
-        )
-        .bind(id.to_string())
-        .bind(now_ms())
-        .bind(why.as_str())
-        .bind(detail)
-        .execute(&self.pool)
-        .await
-        .map_err(statement("ending a lease"))?;
-        Ok(done.rows_affected() > 0)
     }
 }
 
@@ -422,45 +384,5 @@ impl Transaction {
         .await
         .map(|_| ())
         .map_err(statement("making a lease"))
-    }
-
-    /// A suspended sandbox counts again. Says whether it was suspended.
-    ///
-    /// # Errors
-    /// When the statement fails.
-    pub async fn resume_lease(&mut self, id: SandboxId) -> Result<bool, StoreError> {
-        let done = sqlx::query(
-            "UPDATE leases SET state = 'ready', active_at = $2 \
-             WHERE id = $1 AND state = 'suspended'",
-        )
-        .bind(id.to_string())
-        .bind(now_ms())
-        .execute(&mut *self.inner)
-        .await
-        .map_err(statement("resuming a lease"))?;
-        Ok(done.rows_affected() > 0)
-    }
-
-    /// Notes that all sandboxes are gone, or about to be: the worker ends those that are there
-    /// still. Says how many there were.
-    ///
-    /// # Errors
-    /// When the statement fails.
-    pub async fn end_live_leases(
-        &mut self,
-        why: EndedWhy,
-        detail: &str,
-    ) -> Result<u64, StoreError> {
-        let done = sqlx::query(
-            "UPDATE leases SET state = 'ended', ended_at = $1, ended_why = $2, \
-             ended_detail = $3 WHERE state <> 'ended'",
-        )
-        .bind(now_ms())
-        .bind(why.as_str())
-        .bind(detail)
-        .execute(&mut *self.inner)
-        .await
-        .map_err(statement("ending all leases"))?;
-        Ok(done.rows_affected())
     }
 }

@@ -15,13 +15,17 @@ mod database;
 mod denial;
 mod error;
 mod execution;
+mod forget;
 mod knowledge;
 mod lease;
+mod lease_end;
 mod member;
 mod message;
 mod migrate;
 mod model;
 mod objects;
+#[cfg(test)]
+mod plans;
 mod preview;
 mod preview_source;
 mod profile;

@@ -129,6 +129,14 @@ const COLUMNS: &str = "messages.id, messages.thread_id, messages.user_id, messag
 const FROM: &str = "messages LEFT JOIN users ON users.id = messages.user_id \
      LEFT JOIN api_keys ON api_keys.id = messages.api_key_id";
 
+/// Replies that run on paper only, before a time.
+pub(crate) fn undriven() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM {FROM} WHERE messages.state = 'running' \
+         AND messages.driven_until < $1 ORDER BY messages.id"
+    )
+}
+
 fn read(row: &AnyRow) -> Result<Message, StoreError> {
     Ok(Message {
         id: row.word("id")?,
@@ -203,14 +211,11 @@ impl Store {
     /// # Errors
     /// When the database does not answer.
     pub async fn undriven_replies(&self) -> Result<Vec<Message>, StoreError> {
-        let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "SELECT {COLUMNS} FROM {FROM} WHERE messages.state = 'running' \
-             AND messages.driven_until < $1 ORDER BY messages.id"
-        )))
-        .bind(now_ms())
-        .fetch_all(&self.pool)
-        .await
-        .map_err(statement("looking for replies that nobody drives"))?;
+        let rows = sqlx::query(sqlx::AssertSqlSafe(undriven()))
+            .bind(now_ms())
+            .fetch_all(&self.pool)
+            .await
+            .map_err(statement("looking for replies that nobody drives"))?;
         rows.iter().map(read).collect()
     }
 

@@ -12,7 +12,7 @@ struct Step {
     postgres: &'static str,
 }
 
-const STEPS: [Step; 2] = [
+const STEPS: [Step; 3] = [
     Step {
         both: include_str!("../migrations/0001-first.sql"),
         sqlite: include_str!("../migrations/0001-sqlite.sql"),
@@ -20,6 +20,11 @@ const STEPS: [Step; 2] = [
     },
     Step {
         both: include_str!("../migrations/0002-chat.sql"),
+        sqlite: "",
+        postgres: "",
+    },
+    Step {
+        both: include_str!("../migrations/0004-lifecycle.sql"),
         sqlite: "",
         postgres: "",
     },

@@ -23,6 +23,13 @@ const STATEMENTS: [&str; 10] = [
     "DELETE FROM threads WHERE id = $1",
 ];
 
+/// Threads that were deleted before a time and in which nothing runs any more.
+pub(crate) const DELETED: &str = "SELECT id FROM threads WHERE deleted_at < $1 \
+     AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.thread_id = threads.id \
+     AND messages.state = 'running') \
+     AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.thread_id = threads.id \
+     AND leases.state <> 'ended') ORDER BY deleted_at LIMIT $2";
+
 impl Store {
     /// Threads that were deleted before some time and in which nothing runs any more, at most
     /// `limit`.
@@ -34,18 +41,12 @@ impl Store {
         time: DateTime<Utc>,
         limit: u32,
     ) -> Result<Vec<ThreadId>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT id FROM threads WHERE deleted_at < $1 \
-             AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.thread_id = threads.id \
-             AND messages.state = 'running') \
-             AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.thread_id = threads.id \
-             AND leases.state <> 'ended') ORDER BY deleted_at LIMIT $2",
-        )
-        .bind(to_ms(time))
-        .bind(i64::from(limit))
-        .fetch_all(&self.pool)
-        .await
-        .map_err(statement("looking for deleted threads"))?;
+        let rows = sqlx::query(DELETED)
+            .bind(to_ms(time))
+            .bind(i64::from(limit))
+            .fetch_all(&self.pool)
+            .await
+            .map_err(statement("looking for deleted threads"))?;
         rows.iter().map(|row| row.word("id")).collect()
     }
 

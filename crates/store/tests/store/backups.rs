@@ -27,7 +27,7 @@ const NOT_KEPT: [&str; 5] = [
 ];
 
 /// The version of the tables that this program wants.
-const VERSION: usize = 2;
+const VERSION: usize = 3;
 
 /// Rows of tables that nothing here makes.
 async fn add_rows(database: &Database) {
@@ -279,8 +279,12 @@ fn as_of_version_1(file: &[u8]) -> Vec<u8> {
         .map(|line| format!("{line}\n"))
         .collect();
     let text = text
-        .replacen("\"tables\":2", "\"tables\":1", 1)
-        .replacen(",\"thread_id\",\"purpose\"]", "]", 1)
+        .replacen("\"tables\":3", "\"tables\":1", 1)
+        .replacen(
+            ",\"thread_id\",\"purpose\",\"is_quiet\",\"last_collected_at\",\"forgotten_at\"]",
+            "]",
+            1,
+        )
         .replacen(",\"thread_id\",\"bytes_of\"]", "]", 1);
     let (head, _) = end.split_once("\"sha256\":").unwrap();
     let hash = sha256(text.as_bytes());

@@ -8,6 +8,7 @@
 
 mod backups;
 mod damaged_backups;
+mod endings;
 mod furnished;
 mod models;
 mod people;
