@@ -49,6 +49,11 @@ impl Activity {
         Use(Arc::clone(self))
     }
 
+    /// Whether it is in use at this moment.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.unused_since().is_none()
+    }
+
     /// Since when it has not been in use; now, while it is.
     pub(crate) fn last_use(&self) -> Instant {
         self.unused_since().unwrap_or_else(Instant::now)

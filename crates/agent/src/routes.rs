@@ -36,6 +36,7 @@ pub(crate) async fn route(
     match (noun, query) {
         ("list", _) | (_, None) => {}
         ("processes", Some("eof")) if name.ends_with("/stdin") => {}
+        ("workload", Some("unused")) if name == "end" => {}
         (_, Some(_)) => return Err(ApiError::invalid("this route takes no such query")),
     }
     if claimed.is_unclaimed() && !matches!((method, rest), ("GET", "status") | ("POST", "claim")) {
@@ -49,7 +50,7 @@ pub(crate) async fn route(
         "processes" => process_route(shared, (method, name), query.is_some(), body).await,
         "executions" => log_route(shared, (method, name), body).await,
         "kernel" => kernel_route(shared, (method, name), body).await,
-        _ => sandbox_route(shared, claimed, (method, rest), body).await,
+        _ => sandbox_route(shared, claimed, (method, rest), query.is_some(), body).await,
     }?;
     response.body_mut().hold(in_use);
     Ok(response)
@@ -68,6 +69,7 @@ async fn sandbox_route(
     shared: &Arc<Shared>,
     claimed: &Claimed,
     route: (&str, &str),
+    unused: bool,
     body: &mut SignedBody,
 ) -> Reply {
     match route {
@@ -98,9 +100,12 @@ async fn sandbox_route(
         }
         ("POST", "workload/end") => {
             body.empty().await?;
-            reply::ok(&WorkloadEnded {
-                processes: shared.workload.end().await,
-            })
+            let processes = if unused {
+                shared.kernel.end_idle().await?
+            } else {
+                shared.workload.end().await
+            };
+            reply::ok(&WorkloadEnded { processes })
         }
         (method, path) => Err(no_route(method, path)),
     }
@@ -234,6 +239,11 @@ async fn kernel_route(
         }
         ("POST", "interrupt") => {
             shared.kernel.interrupt(body.json(MAX_JSON).await?)?;
+            reply::ok(&serde_json::json!({}))
+        }
+        ("POST", _) if verb.ends_with("/cancel") => {
+            let call = execution_id(verb.trim_end_matches("/cancel"))?;
+            shared.kernel.cancel(call, body.json(MAX_JSON).await?)?;
             reply::ok(&serde_json::json!({}))
         }
         ("POST", "execute") => shared.kernel.execute(body.json(MAX_EXECUTE).await?).await,

@@ -305,6 +305,64 @@ async fn a_second_call_while_one_runs_is_refused() {
 }
 
 #[tokio::test]
+async fn a_call_is_cancelled_by_its_id_and_no_other_with_it() {
+    let test = agent().await;
+    let first = code("import os, time");
+    execute(&test.client, &first).await;
+    let waits = code("while not os.path.exists('go'): time.sleep(0.01)");
+    let second = test.client.execute(&waits).await.unwrap();
+    for how in [Cancel::Interrupt, Cancel::Kill] {
+        let refused = test.client.cancel_execute(first.execution, how).await;
+        assert_eq!(refused.unwrap_err().code(), Some(ErrorCode::Conflict));
+    }
+    // One that has not come yet.
+    let third = code("open('ran', 'w')");
+    let early = test
+        .client
+        .cancel_execute(third.execution, Cancel::Interrupt);
+    early.await.unwrap();
+    fs_err::write(test.workspace.join("go"), "").unwrap();
+    let done = finish(second).await;
+    assert_eq!(
+        done.ended().outcome,
+        Outcome::Succeeded { execution_count: 2 }
+    );
+    let done = execute(&test.client, &third).await;
+    assert_eq!(done.ended().outcome, Outcome::Cancelled { killed: false });
+    assert!(!test.workspace.join("ran").exists(), "it has run");
+    let fourth = test.client.execute(&code("time.sleep(30)")).await.unwrap();
+    let id = fourth.id();
+    test.client.cancel_execute(id, Cancel::Kill).await.unwrap();
+    let done = finish(fourth).await;
+    assert_eq!(done.ended().outcome, Outcome::Cancelled { killed: true });
+}
+
+#[tokio::test]
+async fn what_is_not_used_is_ended_and_what_is_used_is_not() {
+    let test = agent().await;
+    eval(&test.client, "import os, time; x = 1").await;
+    let waits = code("while not os.path.exists('go'): time.sleep(0.01)");
+    let call = test.client.execute(&waits).await.unwrap();
+    let refused = test.client.end_unused_workload().await.unwrap_err();
+    assert_eq!(refused.code(), Some(ErrorCode::Conflict));
+    fs_err::write(test.workspace.join("go"), "").unwrap();
+    finish(call).await;
+    // The answer to the call counts as use until it is gone.
+    while let Err(error) = test.client.end_unused_workload().await {
+        assert_eq!(error.code(), Some(ErrorCode::Conflict));
+    }
+    assert_eq!(
+        test.client.kernel().await.unwrap().state,
+        KernelState::Absent
+    );
+    let next = eval(&test.client, "'x' in globals()").await;
+    assert_eq!(results(&next), ["False"]);
+    assert!(
+        matches!(&next.events[1], EventBody::KernelReplaced { reason } if reason.contains("nobody used it"))
+    );
+}
+
+#[tokio::test]
 async fn an_id_is_used_once() {
     let test = agent().await;
     let once = code("1");

@@ -258,6 +258,22 @@ impl AgentClient {
         Ok(())
     }
 
+    /// Interrupts one execute, or kills the kernel that runs it; no other one. One that the agent
+    /// has not seen yet is cancelled when it comes.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; a conflict when it has ended.
+    pub async fn cancel_execute(
+        &self,
+        execution: ExecutionId,
+        how: Cancel,
+    ) -> Result<(), ClientError> {
+        let target = format!("/v1/kernel/{execution}/cancel");
+        let answer = self.send("POST", &target, json(&how)?).await?;
+        answer.whole(MAX_ANSWER).await?;
+        Ok(())
+    }
+
     /// Runs code in the kernel. Dropping the returned execution interrupts it.
     ///
     /// # Errors
@@ -284,6 +300,15 @@ impl AgentClient {
     /// See [`ClientError`].
     pub async fn end_workload(&self) -> Result<WorkloadEnded, ClientError> {
         self.post_document("/v1/workload/end", Bytes::new()).await
+    }
+
+    /// Ends the kernel with all that it started, where nothing uses the sandbox at this moment.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; a conflict where something does.
+    pub async fn end_unused_workload(&self) -> Result<WorkloadEnded, ClientError> {
+        self.post_document("/v1/workload/end?unused", Bytes::new())
+            .await
     }
 
     pub(crate) async fn get_document<T: DeserializeOwned>(

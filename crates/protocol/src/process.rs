@@ -87,7 +87,8 @@ impl From<&str> for Argument {
     }
 }
 
-/// Body of `POST /v1/processes/ID/cancel` and `POST /v1/kernel/interrupt`.
+/// Body of `POST /v1/processes/ID/cancel`, `POST /v1/kernel/ID/cancel` and
+/// `POST /v1/kernel/interrupt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cancel {
@@ -113,7 +114,7 @@ pub enum ExecutionState {
 }
 
 /// Answer to `POST /v1/workload/end`: everything that was still running has been killed and
-/// reaped.
+/// reaped. With `?unused` only where nothing used the sandbox; else the answer is 409.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkloadEnded {
     /// How many processes there were.

@@ -85,7 +85,9 @@ impl Call<'_> {
     async fn until_unwanted(&self, child: &Child, alarm: &mut Alarm) -> bool {
         let limit = Duration::from_millis(self.request.time_limit_ms);
         let deadline = self.began.checked_add(limit).unwrap_or_else(far_away);
-        let mut again_at = None;
+        // One that came just before this began to listen may have met a kernel between two calls.
+        let is_asked = self.facts.with(|facts| facts.asked) != Asked::Nothing;
+        let mut again_at = is_asked.then(|| Instant::now() + EARLY);
         loop {
             tokio::select! {
                 biased;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glovebox_protocol::event::EventBody;
+use glovebox_protocol::ids::ExecutionId;
 use glovebox_protocol::kernel::{Execute, KernelInfo, KernelState, StartKernel};
-use glovebox_protocol::process::Cancel;
+use glovebox_protocol::process::{Cancel, ExecutionState};
 use rustix::process::Signal;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
@@ -21,7 +22,7 @@ use super::supply::Supply;
 use crate::activity::Activity;
 use crate::error::ApiError;
 use crate::lock::Locked;
-use crate::process::{Asked, KERNEL_GRACE, Registry, Sink, Workload, check_env};
+use crate::process::{Asked, Child, KERNEL_GRACE, Registry, Sink, Workload, check_env};
 use crate::reply::{self, Reply};
 use crate::words::Words;
 
@@ -127,26 +128,53 @@ impl KernelHost {
     /// cancelled when it has come.
     pub(crate) fn interrupt(&self, how: Cancel) -> Result<(), ApiError> {
         let (child, coming) = self.facts.with(|facts| {
-            let asked = match how {
-                Cancel::Interrupt => Asked::Interrupt,
-                Cancel::Kill => Asked::Kill,
-            };
-            facts.asked = asked.max(facts.asked);
-            if asked == Asked::Kill && facts.child.is_some() {
-                facts.end_reason = Some("the kernel was killed on request".into());
-            }
+            facts.ask(how);
             (facts.child.clone(), facts.state == KernelState::Starting)
         });
-        match (child, how) {
-            (Some(child), Cancel::Interrupt) => {
+        match child {
+            Some(child) => self.signal(&child, how),
+            None if coming => {}
+            None => return Err(ApiError::not_found("there is no kernel")),
+        }
+        Ok(())
+    }
+
+    /// Interrupts one call, or kills the kernel that runs it; no other call. One that has not come
+    /// yet is cancelled when it comes.
+    pub(crate) fn cancel(&self, call: ExecutionId, how: Cancel) -> Result<(), ApiError> {
+        let known = self.parts.registry.look_up(call);
+        let has_ended = matches!(
+            known,
+            Ok(ExecutionState::Ended { .. } | ExecutionState::Failed)
+        );
+        // Under one lock with the beginning of a call: it comes before this, or after.
+        let child = self.facts.with(|facts| {
+            if facts.is_current(call) {
+                facts.ask(how);
+                return Ok(facts.child.clone());
+            }
+            if has_ended {
+                return Err(ApiError::conflict(format!(
+                    "the execution {call} has ended"
+                )));
+            }
+            facts.ask_early(call, how);
+            Ok(None)
+        })?;
+        if let Some(child) = child {
+            self.signal(&child, how);
+        }
+        Ok(())
+    }
+
+    fn signal(&self, child: &Child, how: Cancel) {
+        match how {
+            Cancel::Interrupt => {
                 child.signal(Signal::INT);
                 self.interrupted.notify_waiters();
             }
-            (Some(child), Cancel::Kill) => self.parts.workload.kill(&child),
-            (None, _) if coming => {}
-            (None, _) => return Err(ApiError::not_found("there is no kernel")),
+            Cancel::Kill => self.parts.workload.kill(child),
         }
-        Ok(())
     }
 
     /// Runs code and answers with the stream of what it does.
@@ -160,12 +188,12 @@ impl KernelHost {
             .try_lock_owned()
             .map_err(|_| ApiError::conflict("the kernel is busy with another call"))?;
         let claim = self.parts.registry.claim(request.execution)?;
+        self.facts.with(|facts| facts.begin_call(request.execution));
         let (frames, response) = reply::frames();
         let sink = Sink::new(frames, Some(request.output_limit_bytes), claim.log());
         let begun = sink.hold_answer();
         let execution = request.execution;
         sink.event(&EventBody::ExecutionStarted { execution }).await;
-        self.facts.with(|facts| facts.asked = Asked::Nothing);
         let run = Run {
             host: Arc::clone(self),
             sink,
@@ -187,6 +215,21 @@ impl KernelHost {
             )
             .await;
         }
+    }
+
+    /// Ends the kernel where nothing uses the sandbox at this moment, and says how many processes
+    /// that were. A call that comes meanwhile waits, and gets a fresh one.
+    pub(crate) async fn end_idle(&self) -> Result<u32, ApiError> {
+        let in_use = || ApiError::conflict("the sandbox is in use");
+        let mut seat = self.seat.try_lock().map_err(|_| in_use())?;
+        // Looked at with the seat in hand: a call counts as use before it asks for the seat.
+        if self.parts.activity.is_in_use() {
+            return Err(in_use());
+        }
+        let processes = self.parts.workload.count().await;
+        self.end_seated(&mut seat, "the kernel was ended because nobody used it")
+            .await;
+        Ok(processes)
     }
 
     async fn end_kernel(&self, reason: &str) {

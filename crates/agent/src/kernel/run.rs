@@ -68,6 +68,7 @@ impl Run {
             claim.end(ended);
         }
         // The caller may send the next call as soon as it has read the end of this one.
+        self.host.facts.with(Facts::end_call);
         drop(seat);
         drop(turn);
         drop(claim);
