@@ -19,6 +19,9 @@ export interface Server {
 
 const START_LIMIT_MS = 60_000;
 
+/** Who clears up behind a journey, whoever has administered the server in it. */
+const KEEPER = { email: 'keeper@example.com', password: 'correct horse battery' };
+
 export function setting(name: string): string {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set: \`make journeys\` sets it`);
@@ -51,23 +54,54 @@ export async function startServer(
     const all = ['admin', ...words, ...places, '--json'];
     return JSON.parse(execFileSync(program, all, { encoding: 'utf8' }));
   };
+  let address: string | null = null;
   const stop = async () => {
-    await ended(child);
-    await rm(data, { recursive: true, force: true });
+    try {
+      if (address !== null && child.exitCode === null) {
+        const words = ['admin', 'create-admin', '--email', KEEPER.email, '--password-stdin'];
+        execFileSync(program, [...words, ...places], { input: KEEPER.password });
+        await endSandboxes(address);
+      }
+    } finally {
+      await ended(child);
+      await rm(data, { recursive: true, force: true });
+    }
   };
   try {
-    const { address, setupLink } = await hear(child, name, true);
-    if (setupLink === null) throw new Error('the server printed no link to set it up');
+    const said = await hear(child, name, true);
+    if (said.setupLink === null) throw new Error('the server printed no link to set it up');
+    address = said.address;
+    const { host } = new URL(said.address);
     const without = async (done: () => Promise<void>) => {
       await ended(child);
       await done();
-      child = start(new URL(address).host);
+      child = start(host);
       await hear(child, name, false);
     };
-    return { address, setupLink, database: join(data, 'glovebox.db'), admin, without, stop };
+    const { setupLink } = said;
+    const database = join(data, 'glovebox.db');
+    return { address, setupLink, database, admin, without, stop };
   } catch (error) {
     await stop();
     throw error;
+  }
+}
+
+/** Ends every sandbox of a server: they would outlive it until their hard limit. */
+async function endSandboxes(address: string): Promise<void> {
+  const signedIn = await fetch(`${address}/api/v1/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(KEEPER),
+  });
+  if (!signedIn.ok) throw new Error(`signing in to end sandboxes: ${await signedIn.text()}`);
+  const cookie = signedIn.headers.getSetCookie().map((one) => one.split(';')[0]);
+  const headers = { cookie: cookie.join('; ') };
+  const all = `${address}/api/v1/admin/sandboxes`;
+  const listed = (await (await fetch(all, { headers })).json()) as { items: { id: string }[] };
+  for (const { id } of listed.items) {
+    const done = await fetch(`${all}/${id}`, { method: 'DELETE', headers });
+    if (!done.ok) throw new Error(`ending the sandbox ${id}: ${await done.text()}`);
   }
 }
 
