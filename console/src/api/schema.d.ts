@@ -862,7 +862,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Interrupts what runs. Its variables stay. */
+        /**
+         * Interrupts this execution, and never another one that runs in its sandbox. Variables stay. One
+         *     that has ended is shown as it is; where its sandbox is gone, the answer is 409 `sandbox_gone`.
+         */
         post: operations["executions_interrupt"];
         delete?: never;
         options?: never;

@@ -8,6 +8,7 @@ mod commands;
 mod environment;
 mod failure;
 mod installation;
+mod log;
 mod notebook;
 mod output;
 mod progress;

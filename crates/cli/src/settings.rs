@@ -148,7 +148,6 @@ mod tests {
     const ALL: &str = r#"
         # What everybody who serves from this machine has to know.
         listen = "127.0.0.1:9000"
-        metrics_listen = "127.0.0.1:9464"
         tls_cert = "/cert.pem"
         tls_key = "/key.pem"
         public_url = "https://gb.example.com"
@@ -161,6 +160,8 @@ mod tests {
         accept_weaker = "cgroups"
         queues = ["sandbox"]
         log = "debug"
+        metrics_listen = "127.0.0.1:9464"
+        history_days = 30
         data = "/data"
         server_data = "/data/mine"
         database = "postgres://gb@db/gb"
@@ -173,6 +174,7 @@ mod tests {
         assert_eq!(arguments.trusted_proxies.len(), 2);
         assert!(arguments.insecure_http && !arguments.work.sandbox_enabled);
         assert_eq!(arguments.work.log, "debug");
+        assert_eq!(arguments.work.history_days, 30);
         assert_eq!(arguments.place.data.as_deref(), Some(Path::new("/data")));
         let said = ALL.lines().filter(|line| line.contains('=')).count();
         assert_eq!(said, settings().len(), "a setting is missing in this test");

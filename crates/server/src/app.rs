@@ -6,9 +6,12 @@ pub mod artifacts;
 pub mod attachments;
 pub mod chats;
 pub mod collect;
+pub(crate) mod drive;
 pub mod executions;
 pub mod files;
 pub mod gate;
+pub(crate) mod hard_limit;
+mod kept;
 pub mod knowledge;
 pub mod messages;
 pub mod model_test;
@@ -20,6 +23,7 @@ pub mod running;
 pub mod sandboxes;
 pub mod setup;
 pub(crate) mod spool;
+pub(crate) mod stopping;
 pub mod threads;
 mod uploads;
 pub mod users;
@@ -41,6 +45,7 @@ use crate::metrics::Metrics;
 use gate::BreakGlass;
 use running::Running;
 use spool::Spool;
+use stopping::Stopping;
 
 /// The server's state. Clones share it.
 #[derive(Clone)]
@@ -58,6 +63,7 @@ struct Inner {
     gateway: GatewayClient,
     passwords: Passwords,
     running: Running,
+    stopping: Stopping,
     spool: Spool,
     live: Live,
     /// Told when a preview was asked for, so that nobody waits for the next look into the queue.
@@ -100,6 +106,7 @@ impl App {
                 gateway: parts.gateway,
                 passwords: Passwords::new(),
                 running: Running::default(),
+                stopping: Stopping::default(),
                 spool,
                 live: Live::default(),
                 preview_wanted: Notify::new(),
@@ -159,6 +166,10 @@ impl App {
 
     pub(crate) fn running(&self) -> &Running {
         &self.inner.running
+    }
+
+    pub(crate) fn stopping(&self) -> &Stopping {
+        &self.inner.stopping
     }
 
     pub(crate) fn live(&self) -> &Live {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::tls::TlsFiles;
 use crate::worker::Queue;
@@ -29,11 +30,19 @@ pub struct Config {
     pub sandbox_enabled: bool,
     /// `false` makes profiles read-only.
     pub sandbox_gui_config: bool,
+    /// For how many days after the end of a sandbox it is kept what ran in it.
+    pub history_days: u32,
     /// The queues that it works on beside its requests.
     pub queues: Vec<Queue>,
+    /// How many lines its log has lost.
+    pub lost_lines: LostLines,
     /// The program `glovebox-gateway` that this server starts for sandboxes on this machine.
     pub gateway: GatewayProgram,
 }
+
+/// Says how many lines the log has lost, whoever writes it. Clones share it.
+#[derive(Clone)]
+pub struct LostLines(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 /// How the gateway of this machine is started.
 #[derive(Debug, Clone)]
@@ -68,6 +77,31 @@ pub struct InvalidSetting {
     pub what: String,
     /// What to do.
     pub fix: &'static str,
+}
+
+impl LostLines {
+    /// What this says.
+    #[must_use]
+    pub fn counted_by(count: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(count))
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        (self.0)()
+    }
+}
+
+impl Default for LostLines {
+    /// For a log that loses nothing.
+    fn default() -> Self {
+        Self::counted_by(|| 0)
+    }
+}
+
+impl std::fmt::Debug for LostLines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("LostLines").field(&self.count()).finish()
+    }
 }
 
 impl PublicUrl {
@@ -163,7 +197,9 @@ mod tests {
             insecure_http: false,
             sandbox_enabled: true,
             sandbox_gui_config: true,
+            history_days: 90,
             queues: Vec::new(),
+            lost_lines: LostLines::default(),
             gateway: GatewayProgram {
                 program: "/bin/glovebox-gateway".into(),
                 tree: "/data".into(),

@@ -19,6 +19,6 @@ mod tls;
 mod worker;
 
 pub use auth::PasswordError;
-pub use config::{Config, GatewayProgram, InvalidSetting, PublicUrl};
+pub use config::{Config, GatewayProgram, InvalidSetting, LostLines, PublicUrl};
 pub use tls::{TlsError, TlsFiles};
 pub use worker::{Queue, UnknownQueue};

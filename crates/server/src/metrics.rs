@@ -8,6 +8,7 @@ mod looked;
 mod outcomes;
 
 use std::borrow::Cow;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use glovebox_protocol::event::EventBody;
@@ -54,6 +55,7 @@ pub(crate) struct Metrics {
     previews: Family<Word, Counter>,
     sweeps: Family<Word, Counter>,
     sweep_seconds: Histogram,
+    lost_lines: Counter,
     looked: Looked,
 }
 
@@ -83,6 +85,7 @@ impl Default for Metrics {
             previews: counters("outcome", &["ready", "failed"]),
             sweeps: counters("outcome", &["done", "failed"]),
             sweep_seconds: Histogram::new(SWEEP_SECONDS),
+            lost_lines: Counter::default(),
             looked: Looked::default(),
         };
         metrics.register();
@@ -137,6 +140,11 @@ impl Metrics {
             "worker_sweep_duration_seconds",
             "How long the worker looked through them each time",
             self.sweep_seconds.clone(),
+        );
+        all.register(
+            "log_lines_lost",
+            "Lines of the log that could not be written, or were more than whoever takes them takes",
+            self.lost_lines.clone(),
         );
         self.looked.register(all);
     }
@@ -208,6 +216,12 @@ impl Metrics {
         if is_done {
             self.looked.swept();
         }
+    }
+
+    /// So many lines of the log are lost by now.
+    pub(crate) fn lost_lines(&self, count: u64) {
+        // It only grows, whoever counts.
+        self.lost_lines.inner().fetch_max(count, Ordering::Relaxed);
     }
 
     /// What was last seen of what is not counted.

@@ -18,7 +18,7 @@ use crate::gateway::{Supervised, socket};
 use crate::secrets::{
     CREDENTIAL, SIGNING_KEY, master_key, new_credential, new_signing_key, secret,
 };
-use crate::serving::answer;
+use crate::serving::{Limits, answer};
 use crate::tls::{TlsError, TlsListener};
 
 /// The name of the setting that holds the installation's id.
@@ -249,16 +249,45 @@ async fn put_together(config: Config) -> Result<(App, Supervised), ProgramError>
 ///
 /// # Errors
 /// See [`ProgramError`].
-pub async fn work(config: Config, stop: impl Future<Output = ()>) -> Result<(), ProgramError> {
+pub async fn work(mut config: Config, stop: impl Future<Output = ()>) -> Result<(), ProgramError> {
     let queues = config.queues.clone();
+    let metrics = match &mut config.metrics_listen {
+        Some(at) => Some(listen(at).await?),
+        None => None,
+    };
     let app = assemble(config).await?;
-    tracing::info!(?queues, "working");
-    tokio::select! {
-        () = crate::worker::run(app.clone(), queues) => {}
-        () = stop => {}
+    match app.config().metrics_listen {
+        Some(metrics) => tracing::info!(?queues, %metrics, "working"),
+        None => tracing::info!(?queues, "working"),
     }
+    let mut background = JoinSet::new();
+    background.spawn(crate::worker::run(app.clone(), queues));
+    serve_metrics(&mut background, &app, metrics);
+    let worked = until_stopped(&mut background, stop).await;
+    background.shutdown().await;
     app.store().close().await;
-    Ok(())
+    worked
+}
+
+/// Serves the metrics beside everything else, where somebody said where.
+fn serve_metrics(background: &mut JoinSet<()>, app: &App, listener: Option<TcpListener>) {
+    if let Some(listener) = listener {
+        let routes = crate::http::metrics_router(app.clone());
+        let limits = Limits::default();
+        background.spawn(answer(listener, routes, limits, std::future::pending()));
+    }
+}
+
+/// Waits for the end of what is to end. Nothing that is done beside it has an end: a program without
+/// one of its parts would only look alive.
+async fn until_stopped(
+    background: &mut JoinSet<()>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ProgramError> {
+    tokio::select! {
+        () = stop => Ok(()),
+        _ = background.join_next() => Err(ProgramError::Background),
+    }
 }
 
 /// Listens. Where the system chooses the port, `at` names it afterwards.
@@ -319,11 +348,15 @@ impl Server {
             background.spawn(crate::worker::run(self.app.clone(), queues));
         }
         background.spawn(crate::worker::mark_driven(self.app.clone()));
-        if let Some(listener) = self.metrics {
-            let routes = crate::http::metrics_router(self.app.clone());
-            background.spawn(answer(listener, routes, std::future::pending()));
-        }
+        serve_metrics(&mut background, &self.app, self.metrics);
+        let limits = Limits::behind(&self.app.config().trusted_proxies);
         let routes = crate::http::router(self.app.clone());
+        let app = self.app.clone();
+        // Code that runs, and whoever waits for it, hear of the end before the connections close.
+        let stop = async move {
+            stop.await;
+            app.wind_up().await;
+        };
         let answering = async {
             match self.listener {
                 // Events are small and each of them is news. Where it cannot be set they come later.
@@ -331,19 +364,36 @@ impl Server {
                     let listener = listener.tap_io(|stream| {
                         let _ = stream.set_nodelay(true);
                     });
-                    answer(listener, routes, stop).await;
+                    answer(listener, routes, limits, stop).await;
                 }
-                Door::Tls(listener) => answer(*listener, routes, stop).await,
+                Door::Tls(listener) => answer(*listener, routes, limits, stop).await,
             }
         };
-        let served = tokio::select! {
-            () = answering => Ok(()),
-            // None of them has an end: a server without one of them would only look alive.
-            _ = background.join_next() => Err(ProgramError::Background),
-        };
+        let served = until_stopped(&mut background, answering).await;
         // Its gateway ends with it: sandboxes stay, for the next one.
         background.shutdown().await;
         self.app.store().close().await;
         served
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_part_in_the_background_that_ends_ends_the_server() {
+        let mut background = JoinSet::new();
+        background.spawn(std::future::pending());
+        background.spawn(async {});
+        let ended = until_stopped(&mut background, std::future::pending()).await;
+        assert!(matches!(ended, Err(ProgramError::Background)), "{ended:?}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_told_to_stop_has_not_failed() {
+        let mut background = JoinSet::new();
+        background.spawn(std::future::pending());
+        until_stopped(&mut background, async {}).await.unwrap();
     }
 }

@@ -3,6 +3,7 @@
 //! Work comes in queues, in the database that all processes share: each task is done by whichever
 //! of them takes it first, so there may be any number of them, and one that is killed is replaced.
 
+mod forget;
 mod preview;
 mod ready;
 mod sweep;
@@ -144,12 +145,16 @@ async fn look_at(app: &App, queue: Queue) -> Result<bool, StoreError> {
     let taken = i64::try_from(TAKEN.as_millis()).unwrap_or(i64::MAX);
     let Some(task) = app.store().take_task(queue.name(), taken).await? else {
         match queue {
-            Queue::Sandbox => ensure_sweep(app).await?,
+            Queue::Sandbox => {
+                ensure_sweep(app).await?;
+                forget::ensure(app).await?;
+            }
             Queue::Preview => preview::ensure_forgetting(app).await?,
         }
         return Ok(false);
     };
     match queue {
+        Queue::Sandbox if task.kind == forget::FORGET => forget::work(app, &task).await?,
         Queue::Sandbox => do_sweep(app, &task).await?,
         Queue::Preview => preview::make(app, &task).await?,
     }

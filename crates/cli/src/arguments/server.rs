@@ -20,10 +20,6 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) listen: SocketAddr,
 
-    /// Where to serve metrics to whoever asks, for Prometheus; nowhere unless set
-    #[arg(long, value_name = "ADDRESS", env = "GLOVEBOX_METRICS_LISTEN")]
-    pub(crate) metrics_listen: Option<SocketAddr>,
-
     /// A certificate to speak TLS with, and those that it is signed by (PEM); read again when it
     /// changes
     #[arg(long, value_name = "FILE", env = "GLOVEBOX_TLS_CERT")]
@@ -109,6 +105,16 @@ pub(crate) struct WorkArguments {
         default_value = "info"
     )]
     pub(crate) log: String,
+
+    /// Where to serve metrics to whoever asks, for Prometheus; nowhere unless set
+    #[arg(long, value_name = "ADDRESS", env = "GLOVEBOX_METRICS_LISTEN")]
+    pub(crate) metrics_listen: Option<SocketAddr>,
+
+    /// For how many days after the end of a sandbox it is kept what ran in it; what chat shows and
+    /// what was saved stays as long as thread and file do
+    #[arg(long, value_name = "DAYS", env = "GLOVEBOX_HISTORY_DAYS", default_value_t = 90,
+        value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub(crate) history_days: u32,
 }
 
 /// What `glovebox worker` takes.

@@ -1,19 +1,17 @@
 //! `glovebox serve`, `glovebox worker` and `glovebox migrate`
 
-use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use glovebox_protocol::error::ErrorCode;
 use glovebox_server::program::{ProgramError, Server, open_store};
-use glovebox_server::{Config, GatewayProgram, PublicUrl, Queue, TlsFiles};
+use glovebox_server::{Config, GatewayProgram, LostLines, PublicUrl, Queue, TlsFiles};
 use glovebox_store::StoreError;
-use tracing_appender::non_blocking::WorkerGuard;
-use tracing_subscriber::EnvFilter;
 
 use crate::arguments::{PlaceArguments, ServeArguments, WorkerArguments};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::installation;
+use crate::log;
 use crate::signals::Signals;
 
 /// Runs a server until a signal ends it.
@@ -21,12 +19,13 @@ pub(crate) async fn serve(
     arguments: &ServeArguments,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    let _log = log(&arguments.work.log)?;
+    let log = log::begin(&arguments.work.log)?;
     super::setup::ensure(arguments.place.data.clone(), environment).await?;
     let public_url = arguments.public_url.as_deref().map(PublicUrl::parse);
     let mut config = Config {
         listen: arguments.listen,
-        metrics_listen: arguments.metrics_listen,
+        metrics_listen: arguments.work.metrics_listen,
+        history_days: arguments.work.history_days,
         tls: tls(arguments)?,
         public_url: public_url.transpose().map_err(|error| usage(&error))?,
         trusted_proxies: arguments.trusted_proxies.clone(),
@@ -34,6 +33,7 @@ pub(crate) async fn serve(
         sandbox_enabled: arguments.work.sandbox_enabled,
         sandbox_gui_config: arguments.sandbox_gui_config,
         queues: queues(&arguments.work.queues)?,
+        lost_lines: log.lost.clone(),
         ..config(&arguments.place, environment, &arguments.accept_weaker)?
     };
     config.gateway.max_sandboxes = arguments.max_sandboxes;
@@ -71,7 +71,7 @@ pub(crate) async fn work(
     arguments: &WorkerArguments,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    let _log = log(&arguments.work.log)?;
+    let log = log::begin(&arguments.work.log)?;
     let queues = queues(&arguments.work.queues)?;
     if queues.is_empty() {
         return Err(Failure::usage(
@@ -80,6 +80,9 @@ pub(crate) async fn work(
     }
     let config = Config {
         queues,
+        metrics_listen: arguments.work.metrics_listen,
+        history_days: arguments.work.history_days,
+        lost_lines: log.lost.clone(),
         sandbox_enabled: arguments.work.sandbox_enabled,
         ..config(&arguments.place, environment, "")?
     };
@@ -157,7 +160,9 @@ pub(crate) fn config(
         insecure_http: false,
         sandbox_enabled: true,
         sandbox_gui_config: true,
+        history_days: 90,
         queues: Vec::new(),
+        lost_lines: LostLines::default(),
         gateway: GatewayProgram {
             program: gateway_program()?,
             tree,
@@ -173,25 +178,6 @@ pub(crate) fn config(
 
 fn gateway_program() -> Result<PathBuf, Failure> {
     installation::find("glovebox-gateway")
-}
-
-/// Begins the log. Whoever reads it may be slow or gone: what cannot be written is lost, and keeps
-/// nothing else from being done. The guard writes what is left when it is dropped.
-fn log(filter: &str) -> Result<WorkerGuard, Failure> {
-    let filter = EnvFilter::try_new(filter)
-        .map_err(|error| Failure::usage(format!("--log `{filter}`: {error}")))?;
-    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .log_internal_errors(false)
-        .with_writer(writer);
-    let begun = if std::io::stderr().is_terminal() {
-        log.try_init()
-    } else {
-        log.with_ansi(false).json().try_init()
-    };
-    begun.map_err(|error| Failure::machine("beginning the log", error))?;
-    Ok(guard)
 }
 
 fn usage(error: &glovebox_server::InvalidSetting) -> Failure {

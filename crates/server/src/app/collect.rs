@@ -7,18 +7,30 @@ use std::task::{Context, Poll};
 use glovebox_client::{AgentClient, ClientError};
 use glovebox_protocol::artifact::{Artifact as Found, LeftOutReason, Sweep};
 use glovebox_protocol::event::EventBody;
-use glovebox_protocol::file::FileName;
+
 use glovebox_protocol::ids::{ArtifactId, ExecutionId, SandboxId};
-use glovebox_store::{NewArtifact, StoreError};
+use glovebox_store::{NewArtifact, ProfileSettings, StoreError, Workspace};
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
 use super::App;
-use super::gate::Grant;
 use crate::failure::chain;
 
 /// How many parts of a file are under way between sandbox and store.
 const PARTS: usize = 4;
+
+/// How many files that were not collected in time are named.
+const NAMED: usize = 5;
+
+/// What may be collected, for whom, and until when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Collection<'a> {
+    pub(crate) settings: &'a ProfileSettings,
+    pub(crate) workspace: &'a Workspace,
+    /// What has not been collected by then stays where it is.
+    pub(crate) until: Instant,
+}
 
 impl App {
     /// Collects what is new in a sandbox, and says what was stored and what stayed there.
@@ -31,30 +43,44 @@ impl App {
         &self,
         sandbox: SandboxId,
         execution: ExecutionId,
-        grant: &Grant,
+        collection: &Collection<'_>,
     ) -> Result<Vec<EventBody>, StoreError> {
-        let settings = &grant.profile.settings;
+        let settings = collection.settings;
         let sweep = Sweep {
             types: settings.artifact_types.clone(),
             max_files: settings.max_artifacts,
             max_bytes: settings.max_artifact_bytes,
         };
         let agent = self.agent(sandbox);
-        let swept = match agent.sweep(&sweep).await {
-            Ok(swept) => swept,
-            Err(error) => {
+        let swept = match timeout_at(collection.until, agent.sweep(&sweep)).await {
+            Ok(Ok(swept)) => swept,
+            Ok(Err(error)) => {
                 tracing::warn!(%sandbox, error = chain(&error), "a sandbox was not swept");
-                return Ok(Vec::new());
+                let message = "the sandbox did not say what the code saved, so nothing of it was \
+                               collected";
+                return Ok(vec![not_collected(message)]);
+            }
+            Err(_) => {
+                let message = "there was no time left to look what the code saved";
+                return Ok(vec![not_collected(message)]);
             }
         };
-        let mut events = Vec::new();
+        let (mut events, mut late) = (Vec::new(), Vec::new());
         for found in swept.artifacts {
             let name = found.name.encoded();
             let before = self.store().newest_artifact(sandbox, &name).await?;
-            let is_kept = before.is_some_and(|before| before.sha256 == found.sha256.to_string());
-            if !is_kept {
-                events.push(self.keep(&agent, sandbox, execution, grant, found).await?);
+            if before.is_some_and(|before| before.sha256 == found.sha256.to_string()) {
+                continue;
             }
+            let shown = found.name.for_display();
+            let kept = self.keep(&agent, sandbox, execution, collection, found);
+            match kept.await? {
+                Some(event) => events.push(event),
+                None => late.push(shown),
+            }
+        }
+        if !late.is_empty() {
+            events.push(not_collected(in_time(&late)));
         }
         // That an input is still what it was is what everybody expects.
         let is_news = |reason| reason != LeftOutReason::UnchangedInput;
@@ -74,17 +100,18 @@ impl App {
         Ok(events)
     }
 
-    /// Fetches one file and stores it, if the day's quota allows it.
+    /// Fetches one file and stores it, if the day's quota allows it. Nothing where there was no time
+    /// for it.
     async fn keep(
         &self,
         agent: &AgentClient,
         sandbox: SandboxId,
         execution: ExecutionId,
-        grant: &Grant,
+        collection: &Collection<'_>,
         found: Found,
-    ) -> Result<EventBody, StoreError> {
-        let quotas = &grant.workspace.quotas;
-        let workspace = grant.workspace.id;
+    ) -> Result<Option<EventBody>, StoreError> {
+        let quotas = &collection.workspace.quotas;
+        let workspace = collection.workspace.id;
         let over = |left: u64| EventBody::LeftOut {
             name: found.name.clone(),
             reason: LeftOutReason::TooManyBytes,
@@ -96,20 +123,21 @@ impl App {
         let stored = self.store().meters(workspace).await?.artifact_bytes_today;
         let left = quotas.max_artifact_bytes_per_day.saturating_sub(stored);
         if found.bytes > left {
-            return Ok(over(left));
+            return Ok(Some(over(left)));
         }
         let id = ArtifactId::new();
-        let fetched = self.fetch(agent, &found.name, id, found.bytes).await;
-        if let Err(FetchError::Store(error)) = fetched {
-            return Err(error);
-        }
-        if let Err(error) = fetched {
-            tracing::warn!(%sandbox, error = chain(&error), "a file could not be collected");
-            return Ok(EventBody::LeftOut {
-                name: found.name,
-                reason: LeftOutReason::Unreadable,
-                message: "it could not be fetched, or changed while it was".into(),
-            });
+        match self.fetch(agent, &found, id, collection.until).await {
+            Ok(()) => {}
+            Err(FetchError::Store(error)) => return Err(error),
+            Err(FetchError::Late) => return Ok(None),
+            Err(error) => {
+                tracing::warn!(%sandbox, error = chain(&error), "a file could not be collected");
+                return Ok(Some(EventBody::LeftOut {
+                    name: found.name,
+                    reason: LeftOutReason::Unreadable,
+                    message: "it could not be fetched, or changed while it was".into(),
+                }));
+            }
         }
         let mut changes = self.store().begin().await?;
         let held = changes.hold_workspace(workspace).await?;
@@ -119,7 +147,7 @@ impl App {
         if found.bytes > left {
             drop(changes);
             self.objects().delete(id).await?;
-            return Ok(over(left));
+            return Ok(Some(over(left)));
         }
         let version = changes
             .create_artifact(&NewArtifact {
@@ -135,31 +163,32 @@ impl App {
             .await?;
         changes.commit().await?;
         tracing::debug!(%sandbox, artifact = %id, version, "an artifact was stored");
-        Ok(EventBody::Artifact {
+        Ok(Some(EventBody::Artifact {
             name: found.name,
             saved_as: id.to_string(),
             bytes: found.bytes,
             sha256: found.sha256,
             media_type: found.media_type,
             already_there: false,
-        })
+        }))
     }
 
     /// Streams a file from its sandbox into the object store; never whole in memory.
     async fn fetch(
         &self,
         agent: &AgentClient,
-        name: &FileName,
+        found: &Found,
         id: ArtifactId,
-        bytes: u64,
+        until: Instant,
     ) -> Result<(), FetchError> {
+        let bytes = found.bytes;
         let mut upload = self.objects().create(id).await?;
         let (sender, mut parts) = mpsc::channel::<Vec<u8>>(PARTS);
         let mut sink = ChannelSink(tokio_util::sync::PollSender::new(sender));
         let read = async {
-            let got = agent.get(name, &mut sink, bytes).await;
+            let got = timeout_at(until, agent.get(&found.name, &mut sink, bytes)).await;
             drop(sink);
-            got
+            got.map_err(|_| FetchError::Late)?.map_err(FetchError::from)
         };
         let write = async {
             while let Some(part) = parts.recv().await {
@@ -192,6 +221,25 @@ enum FetchError {
     Store(#[from] StoreError),
     #[error("the file has another size than when it was swept")]
     Changed,
+    #[error("there was no time left")]
+    Late,
+}
+
+fn not_collected(message: impl Into<String>) -> EventBody {
+    EventBody::NotCollected {
+        message: message.into(),
+    }
+}
+
+/// What is told of files for which there was no time.
+fn in_time(late: &[String]) -> String {
+    let named = late.iter().take(NAMED).map(String::as_str);
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = match late.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("there was no time left to collect {named}{more}")
 }
 
 /// Hands what is written to it to whoever stores it.
@@ -216,5 +264,23 @@ impl AsyncWrite for ChannelSink {
     fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.0.close();
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_files_that_were_not_collected_some_are_named() {
+        let names: Vec<_> = (1..=7).map(|n| format!("{n}.csv")).collect();
+        assert_eq!(
+            in_time(&names[..2]),
+            "there was no time left to collect 1.csv, 2.csv"
+        );
+        assert_eq!(
+            in_time(&names),
+            "there was no time left to collect 1.csv, 2.csv, 3.csv, 4.csv, 5.csv and 2 more"
+        );
     }
 }

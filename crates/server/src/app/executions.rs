@@ -1,44 +1,16 @@
 //! Running code in a sandbox: asked for once, driven to its end, every event stored.
 
-use std::time::{Duration, Instant};
-
-use chrono::Utc;
-use glovebox_client::{ClientError, Execution as Stream};
-use glovebox_protocol::error::{ErrorBody, ErrorCode};
-use glovebox_protocol::event::{Event, EventBody, Output};
-use glovebox_protocol::gateway::HARD_LIMIT_REACHED;
+use glovebox_protocol::error::ErrorCode;
 use glovebox_protocol::ids::{ExecutionId, SandboxId};
 use glovebox_protocol::kernel::Execute;
 use glovebox_protocol::process::Cancel;
 use glovebox_protocol::sign::BodyDigest;
-use glovebox_store::{
-    Access, EndedWhy, Execution, ExecutionState, Lease, LeaseState, NewExecution, Placed, Profile,
-};
+use glovebox_store::{Access, Execution, ExecutionState, Lease, LeaseState, NewExecution, Placed};
 
 use super::App;
+use super::drive::Drive;
 use super::gate::Grant;
-use super::running::Driven;
-use super::sandboxes::SandboxError;
-use crate::failure::chain;
-
-/// How many events are stored together at most.
-const BATCH: usize = 256;
-
-/// How long events wait for others to be stored with.
-const BATCH_PATIENCE: Duration = Duration::from_millis(25);
-
-/// For how long a gateway that does not answer is waited for before code is given up: it is started
-/// again when it ends.
-pub(crate) const GATEWAY_PATIENCE: Duration = Duration::from_secs(20);
-
-/// How long it is waited before it is asked again, at first and at most.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// How many events other than printed output are kept of one execution, and how many bytes of them
-/// as they are stored: pictures of a long report fit, a loop that fills the database does not.
-const MAX_SHOWN: u32 = 2_000;
-const MAX_SHOWN_BYTES: u64 = 16 << 20;
+use super::sandboxes::{SandboxError, gone, is_unknown};
 
 /// How often a sandbox is resumed for one wish that is suspended each time.
 const RESUMES: u32 = 3;
@@ -83,6 +55,9 @@ pub enum ExecutionError {
     /// There is no such execution.
     #[error("there is no such execution")]
     NotFound,
+    /// The server is about to end.
+    #[error("the server is being stopped and begins nothing new")]
+    Stopping,
 }
 
 impl From<glovebox_store::StoreError> for ExecutionError {
@@ -123,7 +98,9 @@ impl App {
         grant: Grant,
         wish: Wish,
     ) -> Result<ExecutionId, ExecutionError> {
-        let sandbox = lease.id;
+        let Some(at_work) = self.stopping().begin() else {
+            return Err(ExecutionError::Stopping);
+        };
         let settings = &grant.profile.settings;
         let seconds = wish
             .time_limit_seconds
@@ -137,7 +114,7 @@ impl App {
         let id = ExecutionId::new();
         let new = NewExecution {
             id,
-            lease_id: sandbox,
+            lease_id: lease.id,
             workspace_id: lease.workspace_id,
             idempotency_key: wish.idempotency_key,
             request_hash: BodyDigest::of(format!("{seconds}\n{}", wish.code).as_bytes())
@@ -162,17 +139,14 @@ impl App {
             output_limit_bytes: Execute::default_output_limit_bytes(),
             silent: false,
         };
-        let app = self.clone();
-        tokio::spawn(async move {
-            Drive {
-                app,
-                sandbox,
-                grant,
-                driven,
-            }
-            .run(execute)
-            .await
-        });
+        let drive = Drive {
+            app: self.clone(),
+            lease: lease.clone(),
+            grant,
+            driven,
+            _at_work: at_work,
+        };
+        tokio::spawn(drive.run(execute));
         Ok(id)
     }
 
@@ -192,10 +166,11 @@ impl App {
         found.ok_or(ExecutionError::NotFound)
     }
 
-    /// Interrupts what runs, or kills the kernel that runs it.
+    /// Interrupts one execution, or kills the kernel that runs it; never another one. One that has
+    /// not reached its sandbox yet is cancelled when it does.
     ///
     /// # Errors
-    /// When there is no such execution, or the runtime does not do it.
+    /// When there is no such execution, its sandbox is gone, or the runtime does not do it.
     pub async fn interrupt(
         &self,
         access: &Access,
@@ -205,297 +180,34 @@ impl App {
     ) -> Result<Execution, ExecutionError> {
         let execution = self.execution(access, sandbox, id).await?;
         if execution.state == ExecutionState::Running {
-            match self.agent(sandbox).interrupt_kernel(how).await {
+            match self.agent(sandbox).cancel_execute(id, how).await {
                 Ok(()) => {}
                 // It has ended by itself in the meantime.
                 Err(error) if error.code() == Some(ErrorCode::Conflict) => {}
+                Err(error) if is_unknown(&error) => return self.without(access, sandbox, id).await,
                 Err(error) => return Err(SandboxError::Runtime(error).into()),
             }
         }
         self.execution(access, sandbox, id).await
     }
-}
 
-/// Whether there was no way to the agent, so that nothing can have run.
-pub(crate) fn is_away(error: &ClientError) -> bool {
-    matches!(error, ClientError::Connect(_)) || error.code() == Some(ErrorCode::RuntimeUnavailable)
-}
-
-/// One execution on its way from start to end.
-struct Drive {
-    app: App,
-    sandbox: SandboxId,
-    grant: Grant,
-    driven: Driven,
-}
-
-/// Events that are not stored yet, and how much output is kept.
-struct Kept {
-    id: ExecutionId,
-    seq: u64,
-    waiting: Vec<Event>,
-    characters_left: usize,
-    dropped_bytes: u64,
-    limit_characters: u32,
-    /// How many events other than printed output are still kept, and how many bytes of them.
-    shown_left: u32,
-    shown_bytes_left: u64,
-}
-
-impl Drive {
-    async fn run(self, execute: Execute) {
-        let id = execute.execution;
-        let mut kept = Kept::new(id, &self.grant.profile);
-        let last = match self.stream(&execute, &mut kept).await {
-            Ok(last) => last,
-            Err(error) => self.failed(&error).await,
-        };
-        self.app.metrics().executed(&last);
-        if let Err(error) = self.finish(kept, last).await {
-            tracing::error!(execution = %id, error = chain(&error), "an execution's end was not kept");
-        }
-    }
-
-    /// Has the code begun. A gateway that is being started again is waited for: as long as there is
-    /// no way to it nothing has run, and an agent runs an execution once however often it is asked.
-    async fn begin(&self, execute: &Execute) -> Result<Stream, ClientError> {
-        let agent = self.app.agent(self.sandbox);
-        let deadline = Instant::now() + GATEWAY_PATIENCE;
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match agent.execute(execute).await {
-                Err(error) if is_away(&error) && Instant::now() + pause < deadline => {
-                    tokio::time::sleep_until((Instant::now() + pause).into()).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
-                begun => return begun,
-            }
-        }
-    }
-
-    /// Passes events on until the last one, which is given back.
-    async fn stream(&self, execute: &Execute, kept: &mut Kept) -> Result<EventBody, StreamError> {
-        let mut running = self.begin(execute).await?;
-        let mut flush_at: Option<Instant> = None;
-        loop {
-            let next = match flush_at {
-                None => running.next().await?,
-                Some(at) => {
-                    let waited = tokio::time::timeout_at(at.into(), running.next()).await;
-                    match waited {
-                        Ok(next) => next?,
-                        Err(_) => {
-                            self.flush(kept).await?;
-                            flush_at = None;
-                            continue;
-                        }
-                    }
-                }
-            };
-            let Some(body) = next else {
-                return Err(StreamError::Client(ClientError::Cut));
-            };
-            if matches!(body, EventBody::ExecutionEnded(_) | EventBody::Failed(_)) {
-                return Ok(body);
-            }
-            kept.take(body);
-            if kept.waiting.len() >= BATCH {
-                self.flush(kept).await?;
-                flush_at = None;
-            } else if flush_at.is_none() && !kept.waiting.is_empty() {
-                flush_at = Some(Instant::now() + BATCH_PATIENCE);
-            }
-        }
-    }
-
-    async fn flush(&self, kept: &mut Kept) -> Result<(), glovebox_store::StoreError> {
-        if kept.waiting.is_empty() {
-            return Ok(());
-        }
-        self.app.store().keep_events(kept.id, &kept.waiting).await?;
-        kept.waiting.clear();
-        self.driven.stored(kept.seq);
-        Ok(())
-    }
-
-    /// Collects what the code saved, and stores the end.
-    async fn finish(
+    /// What is answered of an execution whose sandbox is not there any more.
+    async fn without(
         &self,
-        mut kept: Kept,
-        last: EventBody,
-    ) -> Result<(), glovebox_store::StoreError> {
-        kept.note_dropped();
-        if matches!(last, EventBody::ExecutionEnded(_)) {
-            match self.app.collect(self.sandbox, kept.id, &self.grant).await {
-                Ok(events) => events.into_iter().for_each(|body| kept.push(body)),
-                // The code has run all the same, and that is what its end says.
-                Err(error) => {
-                    let error = chain(&error);
-                    tracing::error!(sandbox = %self.sandbox, error, "collecting what code saved");
-                    kept.push(EventBody::NotCollected {
-                        message: "the server could not store what the code saved; the files are \
-                                  still in the sandbox, and the next run collects them"
-                            .into(),
-                    });
-                }
-            }
+        access: &Access,
+        sandbox: SandboxId,
+        id: ExecutionId,
+    ) -> Result<Execution, ExecutionError> {
+        let execution = self.execution(access, sandbox, id).await?;
+        if execution.state == ExecutionState::Ended {
+            return Ok(execution);
         }
-        kept.push(last);
-        self.app.store().touch_lease(self.sandbox).await?;
-        let bodies: Vec<_> = kept.waiting.drain(..).collect();
-        self.app.store().finish_execution(kept.id, &bodies).await?;
-        self.driven.stored(kept.seq);
-        Ok(())
-    }
-
-    /// What is told of an execution whose stream broke: why, as far as it can be known.
-    async fn failed(&self, error: &StreamError) -> EventBody {
-        let lease = self.app.store().lease(self.sandbox).await.ok().flatten();
-        if let Some(lease) = lease.filter(|lease| lease.state == LeaseState::Ended) {
-            let reason = lease.ended_detail.unwrap_or_default();
-            return EventBody::SandboxGone {
-                sandbox: self.sandbox,
-                reason,
-            };
+        let lease = self.store().lease(sandbox).await?;
+        let lease = lease.ok_or(SandboxError::NotFound)?;
+        if lease.state == LeaseState::Ended {
+            return Err(gone(&lease).into());
         }
-        let StreamError::Client(error) = error else {
-            return EventBody::Failed(ErrorBody::new(
-                ErrorCode::Internal,
-                "the server could not keep what the code said",
-            ));
-        };
-        if let Ok(view) = self.app.gateway().sandbox(self.sandbox).await
-            && let glovebox_protocol::gateway::SandboxState::Ended { reason, .. } = view.state
-        {
-            let ended = self
-                .app
-                .store()
-                .end_lease(self.sandbox, ended_why(&reason), &reason)
-                .await;
-            if let Err(error) = ended {
-                tracing::error!(error = chain(&error), "the end of a sandbox was not kept");
-            }
-            return EventBody::SandboxGone {
-                sandbox: self.sandbox,
-                reason,
-            };
-        }
-        match error {
-            ClientError::Refused(body) => EventBody::Failed((**body).clone()),
-            ClientError::Connect(_) => EventBody::Failed(
-                ErrorBody::new(
-                    ErrorCode::RuntimeUnavailable,
-                    "the gateway of the sandbox does not answer; nothing was run",
-                )
-                .with_fix("run it again in a moment; variables and files are still there"),
-            ),
-            error => {
-                tracing::warn!(sandbox = %self.sandbox, error = chain(error), "an execution's stream broke");
-                EventBody::Failed(
-                    ErrorBody::new(
-                        ErrorCode::RuntimeUnavailable,
-                        "the connection to the sandbox broke; what was running was interrupted",
-                    )
-                    .with_fix("run it again; variables and files may still be there"),
-                )
-            }
-        }
-    }
-}
-
-/// Why a stream of events broke.
-#[derive(Debug, thiserror::Error)]
-enum StreamError {
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    #[error(transparent)]
-    Store(#[from] glovebox_store::StoreError),
-}
-
-/// The word for a gateway's reason.
-pub(crate) fn ended_why(reason: &str) -> EndedWhy {
-    if reason == HARD_LIMIT_REACHED {
-        EndedWhy::HardLimit
-    } else if reason.contains("memory") {
-        EndedWhy::OutOfMemory
-    } else {
-        EndedWhy::GatewayLost
-    }
-}
-
-impl Kept {
-    fn new(id: ExecutionId, profile: &Profile) -> Self {
-        let limit = profile.settings.max_output_characters;
-        Self {
-            id,
-            seq: 0,
-            waiting: Vec::new(),
-            characters_left: limit as usize,
-            dropped_bytes: 0,
-            limit_characters: limit,
-            shown_left: MAX_SHOWN,
-            shown_bytes_left: MAX_SHOWN_BYTES,
-        }
-    }
-
-    fn push(&mut self, body: EventBody) {
-        self.seq += 1;
-        self.waiting.push(Event {
-            seq: self.seq,
-            at: Utc::now(),
-            body,
-        });
-    }
-
-    /// Keeps an event; of printed output as much as is kept of one execution.
-    fn take(&mut self, body: EventBody) {
-        let body = match body {
-            EventBody::Stdout(output) => self.cut(output).map(EventBody::Stdout),
-            EventBody::Stderr(output) => self.cut(output).map(EventBody::Stderr),
-            EventBody::OutputDropped { dropped_bytes, .. } => {
-                self.dropped_bytes += dropped_bytes;
-                None
-            }
-            other => self.fits(&other).then_some(other),
-        };
-        if let Some(body) = body {
-            self.push(body);
-        }
-    }
-
-    /// Whether there is room for something that is shown, cleared or raised: of that too only so
-    /// much is kept of one execution.
-    fn fits(&mut self, body: &EventBody) -> bool {
-        let bytes = serde_json::to_vec(body).map_or(0, |text| text.len() as u64);
-        if self.shown_left == 0 || bytes > self.shown_bytes_left {
-            self.dropped_bytes += bytes;
-            return false;
-        }
-        self.shown_left -= 1;
-        self.shown_bytes_left -= bytes;
-        true
-    }
-
-    fn cut(&mut self, output: Output) -> Option<Output> {
-        let bytes = output.0;
-        let text = String::from_utf8_lossy(&bytes);
-        let characters = text.chars().count();
-        if characters <= self.characters_left {
-            self.characters_left -= characters;
-            return Some(Output(bytes));
-        }
-        let head: String = text.chars().take(self.characters_left).collect();
-        self.characters_left = 0;
-        self.dropped_bytes += (bytes.len() as u64).saturating_sub(head.len() as u64);
-        (!head.is_empty()).then(|| Output(head.into_bytes().into()))
-    }
-
-    fn note_dropped(&mut self) {
-        if self.dropped_bytes > 0 {
-            self.push(EventBody::OutputDropped {
-                dropped_bytes: self.dropped_bytes,
-                limit_bytes: u64::from(self.limit_characters),
-            });
-        }
+        let why = "its gateway does not know it any more".into();
+        Err(SandboxError::Gone { why }.into())
     }
 }

@@ -14,6 +14,7 @@ use glovebox_store::{
 
 use super::App;
 use super::gate::{self, Denial, Grant};
+use super::hard_limit;
 use crate::failure::chain;
 
 /// The name of the setting that holds the public half of the key that agents obey.
@@ -239,6 +240,12 @@ impl App {
         lease: Lease,
     ) -> Result<(Lease, Grant), SandboxError> {
         let grant = self.pass_gate(access, Some(lease.class)).await?;
+        if lease.state != LeaseState::Ended && Utc::now() >= hard_limit::last_call(&lease) {
+            // Here, so that whoever gets a new one in its place finds what was in it.
+            self.end_at_hard_limit(&lease).await?;
+            let why = hard_limit::words(&lease);
+            return Err(SandboxError::Gone { why });
+        }
         match lease.state {
             LeaseState::Ended => Err(gone(&lease)),
             LeaseState::Starting | LeaseState::Ready => Ok((lease, grant)),

@@ -48,6 +48,10 @@ impl App {
 
 async fn drive(app: App, turn: Arc<Turn>, driven: Driven) {
     let reply = turn.reply();
+    let Some(_at_work) = app.stopping().begin() else {
+        end(&turn, ReplyOutcome::Failed, Some(failure::server_stops())).await;
+        return;
+    };
     let answering = Arc::clone(&turn);
     // A task of its own: should it panic, the reply ends all the same.
     let mut answering = tokio::spawn(async move { super::answer(&answering).await });
@@ -55,6 +59,7 @@ async fn drive(app: App, turn: Arc<Turn>, driven: Driven) {
         answered = &mut answering => answered.map_err(|error| chain(&error)),
         () = keep_watch(&app, reply) => Err("keeping watch ended".into()),
         () = patience_is_over(&driven) => Err("it did not end when it was asked to".into()),
+        () = server_stops(&app) => Ok(Err(TurnError::Refused(failure::server_stops()))),
     };
     answering.abort();
     let (outcome, error) = match answered {
@@ -70,7 +75,12 @@ async fn drive(app: App, turn: Arc<Turn>, driven: Driven) {
             (ReplyOutcome::Failed, Some(given_up()))
         }
     };
+    end(&turn, outcome, error).await;
+}
+
+async fn end(turn: &Turn, outcome: ReplyOutcome, error: Option<ReplyFailure>) {
     if let Err(error) = turn.end(outcome, error).await {
+        let reply = turn.reply();
         tracing::error!(%reply, error = chain(&error), "a reply's end was not kept");
     }
 }
@@ -106,6 +116,19 @@ async fn watch_once(app: &App, reply: MessageId, gives_sign: bool) -> Result<(),
         app.live().stop(reply);
     }
     Ok(())
+}
+
+/// Resolves when the server stops and what ran in sandboxes has ended: replies that waited for it
+/// have had a moment to end by themselves.
+async fn server_stops(app: &App) {
+    app.stopping().until_ending().await;
+    loop {
+        let has_ended = app.running().ids().is_empty();
+        tokio::time::sleep_until(Instant::now() + LOOK_EVERY).await;
+        if has_ended {
+            return;
+        }
+    }
 }
 
 /// Resolves some time after the reply's end was asked for.

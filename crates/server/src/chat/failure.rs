@@ -79,10 +79,20 @@ pub(super) fn of_execution(error: ExecutionError) -> TurnError {
             "wait until it has ended, or end it, then try again",
         ),
         ExecutionError::NotReady => refused("busy", message, "try again in a moment"),
+        ExecutionError::Stopping => TurnError::Refused(server_stops()),
         ExecutionError::KeyIsTaken | ExecutionError::TooLong { .. } | ExecutionError::NotFound => {
             refused("internal", message, LATER)
         }
     }
+}
+
+/// The server that works on the reply is about to end.
+pub(super) fn server_stops() -> ReplyFailure {
+    ReplyFailure::new(
+        "server_ended",
+        "the server that worked on this reply is being stopped",
+        "try again when it is back; what was said, sent and saved is still there",
+    )
 }
 
 /// The sandbox ended in the middle.

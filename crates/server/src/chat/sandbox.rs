@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::failure;
 use super::turn::{Turn, TurnError};
-use crate::app::executions::{GATEWAY_PATIENCE, ended_why, is_away};
+use crate::app::drive::{GATEWAY_PATIENCE, ended_because, is_away};
 use crate::app::gate::{Denial, Grant};
 use crate::app::sandboxes::{SandboxError, is_unknown};
 
@@ -76,7 +76,7 @@ async fn present(turn: &Turn) -> Result<Option<Lease>, TurnError> {
         return Ok(None);
     }
     let end = match look(turn, lease.id).await {
-        Ok(SandboxState::Ended { reason, .. }) => (ended_why(&reason), reason),
+        Ok(SandboxState::Ended { reason, .. }) => ended_because(&lease, reason),
         Ok(_) => return Ok(Some(lease)),
         Err(error) if is_unknown(&error) => (
             EndedWhy::GatewayLost,

@@ -29,7 +29,7 @@ const GLANCE: Duration = Duration::from_millis(250);
 /// How long code may take to end after it was interrupted, and again after it was killed.
 const END_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it is waited before code that has not begun yet is interrupted again.
+/// How long it is waited before a gateway that is away is asked again.
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// Runs code as a step, and tells its start and its end.
@@ -114,7 +114,7 @@ impl Step<'_> {
         self.execution = Some(id);
         let last = tokio::select! {
             last = self.follow(&lease, id) => last?,
-            never = end_when_stopped(turn, &lease) => match never {},
+            never = end_when_stopped(turn, &lease, id) => match never {},
         };
         if turn.is_stopped() {
             return Err(TurnError::Stopped);
@@ -233,13 +233,18 @@ impl Step<'_> {
 /// Once the end of the reply is asked for: interrupts the code; where that does not help, kills the
 /// kernel; where that does not help either, ends the sandbox. Never returns: the code's end is
 /// seen by whoever follows its events.
-async fn end_when_stopped(turn: &Turn, lease: &Lease) -> Infallible {
+async fn end_when_stopped(turn: &Turn, lease: &Lease, id: ExecutionId) -> Infallible {
     turn.stopped().await;
     let agent = turn.app.agent(lease.id);
     for how in [Cancel::Interrupt, Cancel::Kill] {
         let deadline = Instant::now() + END_PATIENCE;
-        // Code that was only just asked for may not have begun.
-        while let Err(error) = agent.interrupt_kernel(how).await {
+        // Where its gateway is away it is asked again; code that has not begun is cancelled when it
+        // does.
+        while let Err(error) = agent.cancel_execute(id, how).await {
+            if error.code() == Some(ErrorCode::Conflict) {
+                // It has ended: what it saved is being collected, and its last event comes.
+                return std::future::pending().await;
+            }
             if Instant::now() > deadline {
                 tracing::warn!(sandbox = %lease.id, error = chain(&error), "code was not ended");
                 break;

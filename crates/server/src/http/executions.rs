@@ -134,7 +134,8 @@ pub(crate) struct Interrupt {
     kill: bool,
 }
 
-/// Interrupts what runs. Its variables stay.
+/// Interrupts this execution, and never another one that runs in its sandbox. Variables stay. One
+/// that has ended is shown as it is; where its sandbox is gone, the answer is 409 `sandbox_gone`.
 #[utoipa::path(post, path = "/api/v1/sandboxes/{sandbox}/executions/{execution}/interrupt",
     tag = "executions",
     params(("sandbox" = String, Path, description = "Its id"),
@@ -280,6 +281,7 @@ impl From<ExecutionError> for ApiError {
                     .with(json!({ "execution_id": execution.to_string() }))
             }
             ExecutionError::NotReady => Self::conflict("busy", message, "try again in a moment"),
+            ExecutionError::Stopping => Self::runtime_unavailable(message),
             ExecutionError::TooLong { .. } => Self::invalid(
                 message,
                 "ask for less, or a system admin for a longer limit",

@@ -79,7 +79,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// The next event; nothing once the thread may not be read any more.
+    /// The next event; nothing once the thread may not be read any more, or the server stops.
     async fn next(&mut self) -> Option<SseEvent> {
         loop {
             if let Some(event) = self.waiting.next() {
@@ -97,8 +97,8 @@ impl Reader {
         }
     }
 
-    /// Waits until there are events. Says whether the thread may still be read: rights change while
-    /// a stream is open, and it tells nothing that whoever listens may not know.
+    /// Waits until there are events. Says whether there may be more: the server may stop, and rights
+    /// change while a stream is open, so that it tells nothing that whoever listens may not know.
     async fn read(&mut self) -> Result<bool, StoreError> {
         let mut is_woken = false;
         loop {
@@ -117,6 +117,7 @@ impl Reader {
                 // Something happened here: where it is no event, the thread was deleted.
                 () = self.news.after(self.after) => true,
                 () = glance => false,
+                () = self.app.stopping().until_over() => return Ok(false),
             };
         }
     }

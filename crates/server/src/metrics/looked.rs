@@ -145,6 +145,7 @@ impl App {
             .running
             .set(i64::try_from(running).unwrap_or(i64::MAX));
         looked.sweep_age.set(looked.last().elapsed().as_secs_f64());
+        self.metrics().lost_lines(self.config().lost_lines.count());
         let (leases, info) = tokio::join!(
             in_time(self.store().live_leases()),
             in_time(self.gateway().info())

@@ -11,7 +11,8 @@ use glovebox_store::{EndedWhy, Lease, LeaseState};
 
 use super::threads;
 use crate::app::App;
-use crate::app::executions::ended_why;
+use crate::app::drive::ended_because;
+use crate::app::hard_limit;
 use crate::app::sandboxes::{SandboxError, is_unknown};
 use crate::failure::chain;
 
@@ -73,18 +74,12 @@ async fn sandboxes(app: &App) -> Result<BTreeMap<SandboxId, SandboxView>, Sandbo
 /// Brings one lease together with what the gateway says of its sandbox.
 async fn look_at(app: &App, lease: &Lease, view: Option<SandboxView>) -> Result<(), SandboxError> {
     let now = Utc::now();
-    if now >= lease.hard_deadline {
-        let detail = "it reached the time at which every sandbox of its profile ends";
-        return app
-            .remove_sandbox(lease.id, EndedWhy::HardLimit, detail)
-            .await;
-    }
     match view.map(|view| view.state) {
         Some(SandboxState::Ended { reason, .. }) => {
-            app.store()
-                .end_lease(lease.id, ended_why(&reason), &reason)
-                .await?;
+            let (why, reason) = ended_because(lease, reason);
+            app.store().end_lease(lease.id, why, &reason).await?;
         }
+        _ if now >= hard_limit::last_call(lease) => end_at_hard_limit(app, lease).await?,
         None if now - lease.created_at > TimeDelta::seconds(GRACE_SECONDS)
             || lease.state != LeaseState::Starting =>
         {
@@ -113,17 +108,46 @@ async fn look_at(app: &App, lease: &Lease, view: Option<SandboxView>) -> Result<
     Ok(())
 }
 
+/// Ends a sandbox whose time is up, after what is in it was collected. Beside the sweep: other
+/// sandboxes are looked after meanwhile.
+async fn end_at_hard_limit(app: &App, lease: &Lease) -> Result<(), SandboxError> {
+    // Whoever drives its code ends the code, tells why, collects, and ends the sandbox.
+    let runs = !app
+        .store()
+        .running_executions(Some(lease.id))
+        .await?
+        .is_empty();
+    if runs && !hard_limit::is_over(lease) {
+        return Ok(());
+    }
+    let (app, lease) = (app.clone(), lease.clone());
+    tokio::spawn(async move {
+        if let Err(error) = app.end_at_hard_limit(&lease).await {
+            // The next sweep comes by.
+            tracing::warn!(sandbox = %lease.id, error = chain(&error), "ending a sandbox");
+        }
+    });
+    Ok(())
+}
+
 /// Ends the processes of a sandbox that nobody has used for a while; its files stay.
 async fn suspend_if_idle(app: &App, lease: &Lease) -> Result<(), SandboxError> {
+    let is_left = lease.state == LeaseState::Suspended && !lease.is_quiet;
     let idle_since = lease.active_at + TimeDelta::milliseconds(lease.idle_limit_ms);
-    if lease.state != LeaseState::Ready || Utc::now() < idle_since {
-        return Ok(());
-    }
+    let is_idle = lease.state == LeaseState::Ready && Utc::now() >= idle_since;
     // First the note: code that comes now finds a suspended lease, and counts it again.
-    if !app.store().suspend_idle_lease(lease.id).await? {
+    let is_noted = is_left || (is_idle && app.store().suspend_idle_lease(lease.id).await?);
+    if !is_noted {
         return Ok(());
     }
-    app.agent(lease.id).end_workload().await?;
+    // A worker that was killed after the note left the processes to the next sweep, which comes to
+    // here: what was noted does not run on.
+    match app.agent(lease.id).end_unused_workload().await {
+        Ok(_) => app.store().note_quiet(lease.id).await?,
+        // Somebody uses it again since the note was made.
+        Err(error) if error.code() == Some(ErrorCode::Conflict) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
     tracing::info!(sandbox = %lease.id, "a sandbox was suspended");
     Ok(())
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use glovebox_protocol::gateway::SandboxState;
 use glovebox_protocol::ids::SandboxId;
+use glovebox_server::Config;
 use glovebox_server::program::Server;
 use glovebox_server::reset::reset_secrets;
 use glovebox_store::Actor;
@@ -40,11 +41,21 @@ fn tree() -> PathBuf {
     clippy::disallowed_methods,
     reason = "a test has no other way to be told"
 )]
+fn search() -> std::ffi::OsString {
+    std::env::var_os("PATH").unwrap()
+}
+
 pub(crate) async fn start(folder: &Path) -> Running {
+    told(folder, |_| ()).await
+}
+
+/// The same, of what it is told `change` has its say.
+pub(crate) async fn told(folder: &Path, change: impl FnOnce(&mut Config)) -> Running {
     let mut config = config(folder);
+    change(&mut config);
     config.gateway.program = program("glovebox-gateway").unwrap();
     config.gateway.tree = tree();
-    config.gateway.search = std::env::var_os("PATH").unwrap();
+    config.gateway.search = search();
     let server = Server::open(config).await.unwrap();
     let app = server.app().clone();
     let (stop, stopped) = oneshot::channel::<()>();

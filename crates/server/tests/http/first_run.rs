@@ -79,3 +79,19 @@ async fn what_cannot_be_used_is_said_and_leaves_the_link_good() {
     assert_eq!((no_json.status, no_json.code()), (400, "invalid".into()));
     set_up(&stage, &token, "ada@example.com").await.ok();
 }
+
+/// A password is not even looked at for somebody without the link: to hash one takes long.
+#[tokio::test]
+async fn the_link_is_looked_at_before_the_password() {
+    let stage = Stage::start().await;
+    let token = link(&stage).await;
+    let asked = async |token: &str| {
+        let short = json!({ "token": token, "email": "ada@example.com", "name": "Ada", "password": "short" });
+        let refused = stage
+            .call(&Who::Nobody, "POST", "/api/v1/setup", &short)
+            .await;
+        (refused.status, refused.code())
+    };
+    assert_eq!(asked("x").await, (403, "setup_link".into()));
+    assert_eq!(asked(&token).await, (400, "invalid".into()));
+}

@@ -242,3 +242,43 @@ async fn files_are_fetched_without_the_scope_to_run_code_and_when_that_is_off() 
     assert_eq!(status(&reader, "GET").await, 200);
     assert_eq!(stage.get(&reader, &files).await.status, 200);
 }
+
+/// One makes a profile the default while another disables it: each may win, and never both.
+#[tokio::test]
+async fn a_profile_is_never_the_default_and_disabled() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    let first = stage.open(workspace).await;
+    let (_, root) = stage.user("root", true).await;
+    let mut changes = stage.store().begin().await.unwrap();
+    let other = changes.create_profile("embedded", "Other").await.unwrap();
+    changes.commit().await.unwrap();
+    let set_default = async |id| {
+        let body = json!({ "default_profile_id": id });
+        let answer = stage.call(&root, "PATCH", "/api/v1/admin/sandbox", &body);
+        answer.await.status
+    };
+    let disable = async || {
+        let path = format!("/api/v1/admin/profiles/{other}/disable");
+        stage.call(&root, "POST", &path, &json!({})).await.status
+    };
+    for _ in 0..10 {
+        let mut profile = stage.store().profile(other).await.unwrap().unwrap();
+        profile.state = ProfileState::Active;
+        let mut changes = stage.store().begin().await.unwrap();
+        changes.update_profile(&profile).await.unwrap();
+        changes.commit().await.unwrap();
+        let (set, disabled, again) = tokio::join!(set_default(other), disable(), disable());
+        let settings = stage.get(&root, "/api/v1/admin/sandbox").await.ok();
+        let is_default = settings["default_profile_id"] == other.to_string();
+        let profile = stage.store().profile(other).await.unwrap().unwrap();
+        let is_disabled = profile.state == ProfileState::Disabled;
+        assert!(
+            is_default != is_disabled,
+            "{set} {disabled} {again} {settings}"
+        );
+        assert_eq!(set == 200, is_default);
+        assert_eq!(disabled == 200 || again == 200, is_disabled);
+        assert_eq!(set_default(first).await, 200);
+    }
+}

@@ -17,6 +17,7 @@ mod first_run;
 mod foreign;
 mod forms;
 mod gate;
+mod lifecycle;
 mod metrics;
 mod models;
 mod office_files;

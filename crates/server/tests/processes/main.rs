@@ -15,5 +15,6 @@ mod shared;
 mod talk;
 #[path = "../http/visitor.rs"]
 mod visitor;
+mod watched;
 #[path = "../http/wire.rs"]
 mod wire;

@@ -112,10 +112,41 @@ impl Place {
         }
     }
 
+    /// Starts a server whose log cannot be written, and reads where it and its metrics are.
+    pub(crate) fn serve_without_log(&self) -> (Process, SocketAddr, SocketAddr) {
+        let full = fs_err::OpenOptions::new().write(true).open("/dev/full");
+        let mut child = self
+            .command("serve")
+            .args(["--listen", "127.0.0.1:0"])
+            .args(["--metrics-listen", "127.0.0.1:0"])
+            .stdout(Stdio::piped())
+            .stderr(full.unwrap().into_parts().0)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let process = Process { child };
+        let mut next = |before: &str, behind: &str| -> SocketAddr {
+            let line = lines.next().expect("it says where it is").unwrap();
+            let rest = line.strip_prefix(before);
+            let address = rest.and_then(|rest| rest.strip_suffix(behind));
+            let address = address.unwrap_or_else(|| panic!("it said {line}"));
+            address.parse().unwrap()
+        };
+        let address = next("Glovebox is at http://", "");
+        let metrics = next("Its metrics are at http://", "/metrics");
+        (process, address, metrics)
+    }
+
     /// Starts a worker.
     pub(crate) fn work(&self) -> Process {
+        self.work_with(&[])
+    }
+
+    /// Starts a worker that is told more.
+    pub(crate) fn work_with(&self, more: &[&str]) -> Process {
         let child = self
             .command("worker")
+            .args(more)
             .stdout(Stdio::null())
             .stderr(self.log("worker"))
             .spawn()
