@@ -53,14 +53,6 @@ export function Composer(props: Props) {
     send.mutate({ draft, kind: isCode ? 'code' : 'text' });
     box.current?.focus();
   };
-  const stopReply = stop && {
-    ...stop,
-    go: () => {
-      stop.go();
-      // The button is about to go away.
-      box.current?.focus();
-    },
-  };
   const press = (event: KeyboardEvent<HTMLTextAreaElement>) => {
     if (event.key !== 'Enter') return;
     // During the composition of a character Enter chooses it; Safari says that by 229 alone.
@@ -146,8 +138,14 @@ export function Composer(props: Props) {
               disabled={!chat.has_model}
               onChange={(event) => drafts.set(draftKey, { isCode: event.currentTarget.checked })}
             />
-            {stopReply ? (
-              <StopButton stop={stopReply} className={styles.last ?? ''} size="xs" />
+            {stop ? (
+              <StopButton
+                stop={stop}
+                // The button is about to go away.
+                onAsked={() => box.current?.focus()}
+                className={styles.last ?? ''}
+                size="xs"
+              />
             ) : (
               <Button
                 type="submit"
