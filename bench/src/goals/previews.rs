@@ -105,7 +105,7 @@ async fn measure_on(server: &Server, repeats: Repeats) -> Result<Vec<Figure>> {
 
 /// Has code make all files; the events of its execution.
 async fn made(client: &mut Client, sandbox: &str, seed: usize) -> Result<Bytes> {
-    let code = format!("SEED = {seed}\n{FILES}");
+    let code = format!("{FILES}\nmake({seed})\n");
     client.execute(sandbox, &code).await
 }
 

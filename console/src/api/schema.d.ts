@@ -1517,6 +1517,11 @@ export interface components {
             max_jobs_per_hour: number | null;
             /** @default null */
             max_resource_class: components["schemas"]["ClassName"] | null;
+            /**
+             * Format: int64
+             * @default null
+             */
+            max_uploaded_bytes: number | null;
         };
         /** @description What is to be changed of a thread. */
         ChangeThread: {
