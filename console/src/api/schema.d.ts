@@ -868,7 +868,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Interrupts what runs. Its variables stay. */
+        /**
+         * Interrupts this execution, and never another one that runs in its sandbox. Variables stay. One
+         *     that has ended is shown as it is; where its sandbox is gone, the answer is 409 `sandbox_gone`.
+         */
         post: operations["executions_interrupt"];
         delete?: never;
         options?: never;
@@ -1217,7 +1220,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the server can work: its database answers. */
+        /** Whether the server can work: its database answers, and its disk has room. */
         get: operations["health_ready"];
         put?: never;
         post?: never;
@@ -1514,6 +1517,11 @@ export interface components {
             max_jobs_per_hour: number | null;
             /** @default null */
             max_resource_class: components["schemas"]["ClassName"] | null;
+            /**
+             * Format: int64
+             * @default null
+             */
+            max_uploaded_bytes: number | null;
         };
         /** @description What is to be changed of a thread. */
         ChangeThread: {
@@ -2792,10 +2800,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2913,10 +2930,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3035,10 +3061,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3169,10 +3204,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3308,10 +3352,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3429,10 +3482,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3554,10 +3616,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3676,10 +3747,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3804,10 +3884,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3928,10 +4017,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4049,10 +4147,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4173,10 +4280,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4301,10 +4417,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4427,10 +4552,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4551,10 +4685,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4675,10 +4818,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4799,10 +4951,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4923,10 +5084,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5044,10 +5214,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5169,10 +5348,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5290,10 +5478,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5414,10 +5611,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5540,10 +5746,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5665,10 +5880,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5793,10 +6017,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5919,10 +6152,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6044,10 +6286,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6172,10 +6423,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6306,10 +6566,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6430,10 +6699,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6555,10 +6833,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6679,10 +6966,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6803,10 +7099,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6932,10 +7237,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7063,10 +7377,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7187,10 +7510,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7309,10 +7641,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7434,10 +7775,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7558,10 +7908,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7686,10 +8045,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7817,10 +8185,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7939,10 +8316,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8064,10 +8450,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8188,10 +8583,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8313,10 +8717,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8438,10 +8851,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8562,10 +8984,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8689,10 +9120,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8815,10 +9255,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8940,10 +9389,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9067,10 +9525,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9195,10 +9662,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9320,10 +9796,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9444,10 +9929,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9568,10 +10062,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9699,10 +10202,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9825,10 +10337,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9955,10 +10476,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10085,10 +10615,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10212,10 +10751,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10339,10 +10887,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10470,10 +11027,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10594,10 +11160,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10715,10 +11290,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10840,10 +11424,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10959,10 +11552,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11080,10 +11682,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11205,10 +11816,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11335,10 +11955,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11460,10 +12089,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11584,10 +12222,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11706,10 +12353,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11834,10 +12490,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11962,10 +12627,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12093,10 +12767,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12219,10 +12902,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12346,10 +13038,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12467,10 +13168,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12591,10 +13301,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12719,10 +13438,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12843,10 +13571,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12967,10 +13704,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13091,10 +13837,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13215,10 +13970,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13341,10 +14105,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13465,10 +14238,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13593,10 +14375,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13714,10 +14505,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13835,10 +14635,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
