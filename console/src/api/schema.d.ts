@@ -1220,7 +1220,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the server can work: its database answers. */
+        /** Whether the server can work: its database answers, and its disk has room. */
         get: operations["health_ready"];
         put?: never;
         post?: never;
@@ -2800,10 +2800,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2921,10 +2930,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3043,10 +3061,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3177,10 +3204,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3316,10 +3352,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3437,10 +3482,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3562,10 +3616,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3684,10 +3747,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3812,10 +3884,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3936,10 +4017,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4057,10 +4147,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4181,10 +4280,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4309,10 +4417,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4435,10 +4552,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4559,10 +4685,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4683,10 +4818,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4807,10 +4951,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4931,10 +5084,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5052,10 +5214,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5177,10 +5348,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5298,10 +5478,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5422,10 +5611,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5548,10 +5746,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5673,10 +5880,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5801,10 +6017,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5927,10 +6152,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6052,10 +6286,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6180,10 +6423,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6314,10 +6566,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6438,10 +6699,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6563,10 +6833,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6687,10 +6966,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6811,10 +7099,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6940,10 +7237,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7071,10 +7377,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7195,10 +7510,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7317,10 +7641,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7442,10 +7775,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7566,10 +7908,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7694,10 +8045,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7825,10 +8185,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7947,10 +8316,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8072,10 +8450,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8196,10 +8583,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8321,10 +8717,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8446,10 +8851,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8570,10 +8984,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8697,10 +9120,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8823,10 +9255,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8948,10 +9389,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9075,10 +9525,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9203,10 +9662,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9328,10 +9796,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9452,10 +9929,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9576,10 +10062,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9707,10 +10202,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9833,10 +10337,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -9963,10 +10476,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10093,10 +10615,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10220,10 +10751,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10347,10 +10887,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10478,10 +11027,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10602,10 +11160,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10723,10 +11290,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10848,10 +11424,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -10967,10 +11552,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11088,10 +11682,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11213,10 +11816,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11343,10 +11955,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11468,10 +12089,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11592,10 +12222,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11714,10 +12353,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11842,10 +12490,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -11970,10 +12627,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12101,10 +12767,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12227,10 +12902,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12354,10 +13038,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12475,10 +13168,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12599,10 +13301,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12727,10 +13438,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12851,10 +13571,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -12975,10 +13704,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13099,10 +13837,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13223,10 +13970,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13349,10 +14105,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13473,10 +14238,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13601,10 +14375,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13722,10 +14505,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -13843,10 +14635,19 @@ export interface operations {
                 };
             };
             /**
-             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-             *     room.
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
              */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -20,6 +20,8 @@ pub mod models;
 pub mod previews;
 mod profile_settings;
 pub mod profiles;
+mod reserve;
+mod revoke;
 pub mod running;
 pub mod sandboxes;
 pub mod setup;
@@ -83,8 +85,10 @@ struct Inner {
     stopping: Stopping,
     spool: Spool,
     live: Live,
-    /// Told when a preview was asked for, so that nobody waits for the next look into the queue.
+    /// Told when a preview was asked for, so that nobody waits for the next look into the queue: one
+    /// for those that are made in a sandbox, one for those of text.
     preview_wanted: Notify,
+    text_preview_wanted: Notify,
     metrics: Metrics,
     models: ModelClient,
 }
@@ -127,6 +131,7 @@ impl App {
                 spool,
                 live: Live::default(),
                 preview_wanted: Notify::new(),
+                text_preview_wanted: Notify::new(),
                 metrics: Metrics::default(),
                 models: ModelClient::default(),
             }),
@@ -193,8 +198,12 @@ impl App {
         &self.inner.live
     }
 
-    pub(crate) fn preview_wanted(&self) -> &Notify {
-        &self.inner.preview_wanted
+    pub(crate) fn preview_wanted(&self, is_text: bool) -> &Notify {
+        if is_text {
+            &self.inner.text_preview_wanted
+        } else {
+            &self.inner.preview_wanted
+        }
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

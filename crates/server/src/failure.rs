@@ -15,6 +15,9 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 /// What is said where nothing more can be kept.
 pub(crate) const DISK_FULL: &str = "the server's disk is full, so that nothing more can be kept";
 
+/// What is said where only so much is left as the server needs for itself.
+pub(crate) const NO_ROOM: &str = "the server's disk is nearly full, so that no more files are kept";
+
 /// Whether somewhere below a disk had no room.
 pub(crate) fn is_disk_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut below = Some(error);

@@ -10,6 +10,7 @@ pub mod config;
 mod failure;
 mod gateway;
 pub mod http;
+mod leftovers;
 mod lock;
 mod metrics;
 pub mod program;

@@ -387,6 +387,7 @@ impl Server {
             background.spawn(crate::worker::run(self.app.clone(), queues));
         }
         background.spawn(crate::worker::mark_driven(self.app.clone()));
+        background.spawn(crate::leftovers::remove(self.app.clone()));
         serve_metrics(&mut background, &self.app, self.metrics);
         let limits = Limits::behind(&self.app.config().trusted_proxies);
         let routes = crate::http::router(self.app.clone());

@@ -33,6 +33,10 @@ const SWEEP_EVERY: TimeDelta = TimeDelta::seconds(5);
 /// How many previews one process makes at once.
 const PREVIEWS_AT_ONCE: usize = 2;
 
+/// Where previews of text wait: within a process they belong to [`Queue::Preview`], with a hand of
+/// their own.
+pub(crate) const TEXT_PREVIEWS: &str = "preview_text";
+
 /// The one task of the queue `sandbox`.
 const SWEEP: &str = "sweep";
 
@@ -85,33 +89,37 @@ impl FromStr for Queue {
 pub(crate) async fn run(app: App, queues: Vec<Queue>) {
     let hands = queues.iter().flat_map(|queue| {
         let app = &app;
-        let hands = match queue {
-            Queue::Sandbox => 1,
-            Queue::Preview => PREVIEWS_AT_ONCE,
+        let names = match queue {
+            Queue::Sandbox => vec![queue.name()],
+            Queue::Preview => {
+                let mut names = vec![queue.name(); PREVIEWS_AT_ONCE];
+                names.push(TEXT_PREVIEWS);
+                names
+            }
         };
-        (0..hands).map(move |_| work_on(app, *queue))
+        names
+            .into_iter()
+            .map(move |name| work_on(app, *queue, name))
     });
     join_all(hands).await;
 }
 
-async fn work_on(app: &App, queue: Queue) {
+/// Works on what waits under a name, which belongs to a queue.
+async fn work_on(app: &App, queue: Queue, name: &str) {
     let mut ticks = ticks(LOOK_EVERY);
+    let wanted = app.preview_wanted(name == TEXT_PREVIEWS);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            () = app.preview_wanted().notified(), if queue == Queue::Preview => {}
+            () = wanted.notified(), if queue == Queue::Preview => {}
         }
         // Until nothing is due any more.
         loop {
-            match look_at(app, queue).await {
+            match look_at(app, queue, name).await {
                 Ok(true) if queue == Queue::Preview => {}
                 Ok(_) => break,
                 Err(error) => {
-                    tracing::warn!(
-                        queue = queue.name(),
-                        error = chain(&error),
-                        "working on a queue"
-                    );
+                    tracing::warn!(queue = name, error = chain(&error), "working on a queue");
                     break;
                 }
             }
@@ -141,14 +149,15 @@ fn ticks(every: Duration) -> tokio::time::Interval {
 }
 
 /// Does the task of a queue that is due, if there is one. Says whether there was.
-async fn look_at(app: &App, queue: Queue) -> Result<bool, StoreError> {
+async fn look_at(app: &App, queue: Queue, name: &str) -> Result<bool, StoreError> {
     let taken = i64::try_from(TAKEN.as_millis()).unwrap_or(i64::MAX);
-    let Some(task) = app.store().take_task(queue.name(), taken).await? else {
+    let Some(task) = app.store().take_task(name, taken).await? else {
         match queue {
             Queue::Sandbox => {
                 ensure_sweep(app).await?;
                 forget::ensure(app).await?;
             }
+            Queue::Preview if name == TEXT_PREVIEWS => {}
             Queue::Preview => preview::ensure_forgetting(app).await?,
         }
         return Ok(false);

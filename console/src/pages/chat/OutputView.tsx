@@ -2,6 +2,7 @@ import { memo, useMemo } from 'react';
 import { terminalText } from '../../chat/terminal';
 import type { Block, Display, Output } from '../../chat/view';
 import { CodeBlock } from '../../parts/CodeBlock';
+import { ErrorBoundary } from '../../parts/ErrorBoundary';
 import { Fold } from '../../parts/Fold';
 import { Markdown } from '../../parts/Markdown';
 import { DisplayPicture } from './DisplayPicture';
@@ -16,8 +17,34 @@ interface Props {
 /** What code showed. */
 export const OutputView = ({ output: { blocks }, isLive }: Props) =>
   blocks.map((block, index) => (
-    <BlockView key={index} block={block} isLive={isLive && index === blocks.length - 1} />
+    <ErrorBoundary key={index} fallback={<Unshown block={block} />}>
+      <BlockView block={block} isLive={isLive && index === blocks.length - 1} />
+    </ErrorBoundary>
   ));
+
+/** What is left of something that could not be shown: it is kept, so it would fail each time. */
+function Unshown({ block }: { block: Block }) {
+  return (
+    <>
+      <div className={styles.remark}>This cannot be shown here; as it was sent:</div>
+      <pre className={styles.unshown}>{writtenIn(block)}</pre>
+    </>
+  );
+}
+
+/** The words of a block, as they came. */
+function writtenIn(block: Block): string {
+  switch (block.kind) {
+    case 'stream':
+      return block.raw;
+    case 'display':
+      return block.shown.text;
+    case 'error':
+      return `${block.name}: ${block.value}`;
+    case 'remark':
+      return block.text;
+  }
+}
 
 interface BlockProps {
   block: Block;

@@ -7,6 +7,7 @@ import { endsInFailure, nowText, wordsOf } from '../../chat/telling';
 import type { Part, Reply } from '../../chat/view';
 import { CopyButton } from '../../parts/CopyButton';
 import { CopyText } from '../../parts/CopyText';
+import { ErrorBoundary } from '../../parts/ErrorBoundary';
 import { FailureNote } from '../../parts/FailureNote';
 import { Fold } from '../../parts/Fold';
 import { Icon } from '../../parts/Icon';
@@ -40,12 +41,13 @@ export const ReplyBlock = memo(function ReplyBlock(props: Props) {
   return (
     <article className={styles.reply} aria-label="Reply" aria-busy={isRunning}>
       {parts.map((part, index) => (
-        <PartBlock
-          key={index}
-          part={part}
-          isCode={isCode}
-          now={isLastRun && index === parts.length - 1 && now}
-        />
+        <ErrorBoundary key={index} fallback={unshown}>
+          <PartBlock
+            part={part}
+            isCode={isCode}
+            now={isLastRun && index === parts.length - 1 && now}
+          />
+        </ErrorBoundary>
       ))}
       {!isLastRun && now}
       <FailureNote error={stop?.error} />
@@ -55,6 +57,9 @@ export const ReplyBlock = memo(function ReplyBlock(props: Props) {
     </article>
   );
 });
+
+/** In the place of a part that could not be shown: it is kept, so it would fail each time. */
+const unshown = <Notice tone="info" title="A part of this reply cannot be shown here." />;
 
 interface PartProps {
   part: Part;

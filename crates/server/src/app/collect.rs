@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::App;
-use crate::failure::chain;
+use crate::failure::{NO_ROOM, chain};
 
 /// How many parts of a file are under way between sandbox and store.
 const PARTS: usize = 4;
@@ -124,6 +124,13 @@ impl App {
         let left = quotas.max_artifact_bytes_per_day.saturating_sub(stored);
         if found.bytes > left {
             return Ok(Some(over(left)));
+        }
+        if !self.has_room_for(found.bytes) {
+            return Ok(Some(EventBody::LeftOut {
+                name: found.name,
+                reason: LeftOutReason::TooManyBytes,
+                message: format!("disk_full: {NO_ROOM}"),
+            }));
         }
         let id = ArtifactId::new();
         match self.fetch(agent, id, &found, collection.until).await {

@@ -21,9 +21,9 @@ use serde_json::json;
 
 use super::App;
 use crate::failure::chain;
-use crate::worker::Queue;
+use crate::worker::{Queue, TEXT_PREVIEWS};
 use contents::Contents;
-use format::Format;
+use format::{Format, Way};
 
 /// The number of what makes previews: raised when it makes better ones, which are then made anew.
 pub(crate) const RENDERER: i64 = 1;
@@ -85,6 +85,13 @@ impl App {
             return Ok(None);
         };
         let format = Format::of(&file.name, &file.media_type);
+        // What is only read does not wait behind what is made in sandboxes, which may take minutes.
+        let is_text = format.way() != Way::Sandbox;
+        let queue = if is_text {
+            TEXT_PREVIEWS
+        } else {
+            Queue::Preview.name()
+        };
         let new = NewPreview {
             workspace_id: access.workspace(),
             file: &file,
@@ -106,7 +113,7 @@ impl App {
         if is_wanted {
             let subject = preview.id.to_string();
             let new = NewTask {
-                queue: Queue::Preview.name(),
+                queue,
                 kind: MAKE,
                 subject: &subject,
                 // Workspaces take turns: nobody waits until all files of another one are seen.
@@ -118,10 +125,9 @@ impl App {
         }
         changes.commit().await?;
         if is_wanted {
-            self.preview_wanted().notify_one();
+            self.preview_wanted(is_text).notify_one();
         }
         if preview.state == PreviewState::Waiting {
-            let queue = Queue::Preview.name();
             let standing = self
                 .store()
                 .task_standing(queue, MAKE, &preview.id.to_string())

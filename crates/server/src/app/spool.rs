@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many bytes lie there at most.
@@ -28,12 +28,16 @@ pub(crate) struct Share {
     bytes: u64,
 }
 
-/// A file on its way. It is gone when it is dropped, or the server ends in whatever way.
+/// A file on its way, and its share of the room.
 #[derive(Debug)]
 pub(crate) struct Spooled {
-    file: File,
+    file: Unnamed,
     _share: Share,
 }
+
+/// A file without a name. It is gone when it is dropped, or the process ends in whatever way.
+#[derive(Debug)]
+pub(crate) struct Unnamed(File);
 
 /// Why there is no room.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +82,7 @@ impl Spool {
             }
         };
         Ok(Spooled {
-            file: tempfile::tempfile_in(&self.folder)?,
+            file: Unnamed::in_folder(&self.folder)?,
             _share: share,
         })
     }
@@ -99,7 +103,24 @@ impl Drop for Share {
 impl Spooled {
     /// Where this process finds it, for as long as it is kept.
     pub(crate) fn path(&self) -> PathBuf {
-        format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
+        self.file.path()
+    }
+
+    /// The same file, from its beginning.
+    pub(crate) fn open(&self) -> std::io::Result<tokio::fs::File> {
+        self.file.open()
+    }
+}
+
+impl Unnamed {
+    /// Makes one on the disk of a folder.
+    pub(crate) fn in_folder(folder: &Path) -> std::io::Result<Self> {
+        tempfile::tempfile_in(folder).map(Self)
+    }
+
+    /// Where this process finds it, for as long as it is kept.
+    pub(crate) fn path(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd()).into()
     }
 
     /// The same file, from its beginning.

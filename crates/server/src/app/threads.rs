@@ -1,6 +1,7 @@
 //! Threads: begun, renamed, shared, deleted.
 
 use chrono::{DateTime, Utc};
+use glovebox_protocol::file::is_deceptive;
 use glovebox_protocol::ids::{AttachmentId, MessageId, ThreadId};
 use glovebox_store::{Access, EndedWhy, NewThread, Permission, StoreError, Thread};
 
@@ -72,6 +73,9 @@ pub enum ChatError {
         /// What to do.
         fix: &'static str,
     },
+    /// The disk keeps no more files of people.
+    #[error("{}", crate::failure::NO_ROOM)]
+    DiskFull,
     /// The database or the files failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -93,7 +97,7 @@ fn title(given: &str) -> Result<String, ChatError> {
     let plain: String = given
         .chars()
         .map(|character| {
-            if character.is_control() {
+            if character.is_control() || is_deceptive(character) {
                 ' '
             } else {
                 character
@@ -261,6 +265,10 @@ mod tests {
     #[test]
     fn a_title_is_one_line() {
         assert_eq!(title("  a\nb\t ").unwrap(), "a b");
+        assert_eq!(
+            title("\u{202e}gpj.exe \u{2066}x\u{200b}").unwrap(),
+            "gpj.exe  x"
+        );
         assert!(title(" \n").is_err());
         assert!(title(&"x".repeat(MAX_TITLE + 1)).is_err());
         assert!(title(&"ä".repeat(MAX_TITLE)).is_ok());

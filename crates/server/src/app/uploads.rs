@@ -37,6 +37,7 @@ impl App {
         limit: u64,
         mut parts: impl Stream<Item = Result<Bytes, E>> + Unpin,
     ) -> Result<(Received, Upload), ChatError> {
+        self.needs_room_for(0)?;
         let mut upload = self.objects().create(key).await?;
         let mut looking = Looking::new(name);
         let (mut bytes, mut hash) = (0, Context::new(&SHA256));
@@ -49,6 +50,10 @@ impl App {
             bytes += part.len() as u64;
             if bytes > limit {
                 break Some(too_large(limit));
+            }
+            // Others may bring something at the same time.
+            if let Err(error) = self.needs_room_for(part.len() as u64) {
+                break Some(error);
             }
             hash.update(&part);
             looking.update(&part);
@@ -106,6 +111,7 @@ impl App {
         access: &Access,
         announced: Option<u64>,
     ) -> Result<(), ChatError> {
+        self.needs_room_for(announced.unwrap_or_default())?;
         let workspace = self.store().workspace(access.workspace()).await?;
         let workspace = workspace.ok_or(ChatError::NotFound("workspace"))?;
         let used = self.store().meters(workspace.id).await?.uploaded_bytes;

@@ -150,7 +150,8 @@ impl App {
         Ok(user)
     }
 
-    /// Changes a user. One that may not sign in any more is signed out everywhere.
+    /// Changes a user. One that may not sign in any more is signed out everywhere, and what it runs
+    /// is ended.
     ///
     /// # Errors
     /// When there is none, or nobody would be left to look after the installation.
@@ -198,7 +199,11 @@ impl App {
         changes
             .record(actor, entry("user.update", id, &user.email, &fields))
             .await?;
-        changes.commit().await?;
+        if wanted.is_disabled == Some(true) {
+            self.commit_and_end_work(changes, id, None).await?;
+        } else {
+            changes.commit().await?;
+        }
         self.store().user(id).await?.ok_or(UserError::NotFound)
     }
 }

@@ -227,7 +227,8 @@ impl App {
         Ok(())
     }
 
-    /// Gives a member another role, or takes it out of the workspace.
+    /// Gives a member another role, or takes it out of the workspace. What it runs there is ended
+    /// where it may not run code any more.
     ///
     /// # Errors
     /// When the caller may not, there is no such member, or no owner would be left.
@@ -276,7 +277,12 @@ impl App {
         changes
             .record(actor, member_entry(action, workspace, user, &email, fields))
             .await?;
-        changes.commit().await?;
+        if role.is_some_and(|role| role.may(Permission::RunCode)) {
+            changes.commit().await?;
+        } else {
+            self.commit_and_end_work(changes, user, Some(workspace))
+                .await?;
+        }
         Ok(())
     }
 }

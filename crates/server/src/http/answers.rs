@@ -40,10 +40,13 @@ pub(crate) enum Errors {
     /// The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`).
     #[response(status = 500)]
     Internal(ErrorBody),
-    /// What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or there is no
-    /// room.
+    /// What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+    /// has no room for another sandbox.
     #[response(status = 503)]
     Unavailable(ErrorBody),
+    /// The server's disk has no room (`disk_full`).
+    #[response(status = 507)]
+    DiskFull(ErrorBody),
 }
 
 /// One page of a list.

@@ -6,7 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::ArtifactId;
-use glovebox_store::{Access, Artifact, ArtifactFilter, KeyScope};
+use glovebox_store::{Access, Artifact, ArtifactFilter, KeyScope, UploadedName};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -23,7 +23,7 @@ use crate::app::App;
 
 /// Headers of an answer that a browser saves and never shows.
 pub(super) fn download(encoded: &str, bytes: u64) -> [(&'static str, String); 3] {
-    let base = encoded.rsplit('/').next().unwrap_or_default();
+    let base = saved_name(encoded);
     [
         ("content-type", "application/octet-stream".into()),
         (
@@ -32,6 +32,14 @@ pub(super) fn download(encoded: &str, bytes: u64) -> [(&'static str, String); 3]
         ),
         ("content-length", bytes.to_string()),
     ]
+}
+
+/// The name under which a browser saves a file: cleaned as those that people bring, since code may call
+/// one whatever it likes.
+fn saved_name(encoded: &str) -> String {
+    let name: Option<FileName> = encoded.parse().ok();
+    let base = name.as_ref().map(FileName::base).unwrap_or_default();
+    encoded_name(UploadedName::of(&String::from_utf8_lossy(base)).as_str())
 }
 
 /// A name of people's as it stands in an address.
@@ -191,4 +199,24 @@ pub(crate) async fn restore(
     let restored = app.restore_artifact(&access, &old).await?;
     let view = view(&app, &access, restored).await?;
     Ok((StatusCode::CREATED, Json(view)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_saved_under_names_that_show_what_they_are() {
+        for (stored, saved) in [
+            ("plain%20name.txt", "plain%20name.txt"),
+            ("folder/table.csv", "table.csv"),
+            ("%E2%80%AEgpj.exe.txt", "_gpj.exe.txt"),
+            ("new%0Aline.txt", "new_line.txt"),
+            ("a%5C..%5Cb.txt", "b.txt"),
+            ("%FF%FE.txt", "%EF%BF%BD%EF%BF%BD.txt"),
+            ("%E2%80%8B.txt", "_.txt"),
+        ] {
+            assert_eq!(saved_name(stored), saved, "{stored}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::gate::Denial;
-use crate::failure::{DISK_FULL, chain, is_disk_full};
+use crate::failure::{DISK_FULL, NO_ROOM, chain, is_disk_full};
 
 /// Why a request was not done. The request's id is put in where every answer passes.
 #[derive(Debug, Clone)]
@@ -135,10 +135,20 @@ impl ApiError {
     /// The server has no room to keep anything.
     pub fn disk_full() -> Self {
         Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
+            StatusCode::INSUFFICIENT_STORAGE,
             "disk_full",
             DISK_FULL,
             "ask whoever runs the server for room, then try again",
+        )
+    }
+
+    /// The server has only so much room left as it needs for itself.
+    pub fn no_room() -> Self {
+        Self::new(
+            StatusCode::INSUFFICIENT_STORAGE,
+            "disk_full",
+            NO_ROOM,
+            "delete files and threads that are not needed, or ask whoever runs the server for room",
         )
     }
 

@@ -8,6 +8,7 @@ use axum::extract::{FromRequestParts, Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use glovebox_protocol::file::{FileKind, FileName};
+use glovebox_protocol::ids::SandboxId;
 use glovebox_store::{Access, KeyScope, Permission};
 use http::StatusCode;
 use http::request::Parts;
@@ -131,7 +132,7 @@ pub(crate) async fn put(
     let access = caller
         .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
         .await?;
-    may_write(&access)?;
+    may_write(&app, &access, sandbox).await?;
     let name = file_name(&path.encoded)?;
     let (_, limit) = app.files_of(&access, sandbox).await?;
     let spooled = spool(&app, &access, announced(&headers), body, limit).await?;
@@ -166,11 +167,13 @@ impl FromRequestParts<App> for FilePath {
     }
 }
 
-/// Whoever was made a viewer since the sandbox was made only looks at what is there.
-fn may_write(access: &Access) -> Result<(), ApiError> {
+/// Viewers change no files; of a sandbox that they may not see they do not learn that it is there.
+async fn may_write(app: &App, access: &Access, sandbox: SandboxId) -> Result<(), ApiError> {
     if access.may(Permission::Write) {
         return Ok(());
     }
+    let lease = app.store().lease_of(access, sandbox).await?;
+    lease.ok_or_else(|| ApiError::not_found("sandbox"))?;
     Err(ApiError::refused(
         "role",
         "a viewer changes no files",
@@ -282,7 +285,7 @@ pub(crate) async fn delete(
     let access = caller
         .access_to(&app, sandbox, Some(KeyScope::FilesWrite))
         .await?;
-    may_write(&access)?;
+    may_write(&app, &access, sandbox).await?;
     let name = file_name(&path.encoded)?;
     app.delete_file(&access, sandbox, &name).await?;
     Ok(StatusCode::NO_CONTENT)

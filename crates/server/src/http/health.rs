@@ -27,13 +27,17 @@ pub(crate) async fn live() -> Json<Alive> {
     Json(Alive { status: "ok" })
 }
 
-/// Whether the server can work: its database answers.
+/// Whether the server can work: its database answers, and its disk has room.
 #[utoipa::path(get, path = "/readyz", tag = "health",
     responses((status = 200, body = Alive), Errors))]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Alive>, ApiError> {
     if let Err(error) = app.store().ping().await {
         tracing::warn!(error = chain(&error), "not ready");
         return Err(ApiError::database_unavailable());
+    }
+    if !app.has_room_for(0) {
+        tracing::warn!("not ready: {}", crate::failure::NO_ROOM);
+        return Err(ApiError::no_room());
     }
     Ok(Json(Alive { status: "ok" }))
 }

@@ -361,6 +361,7 @@ impl From<ChatError> for ApiError {
                 Self::conflict("not_restorable", message, "choose another version")
             }
             ChatError::Quota { name, fix, .. } => Self::quota(name, message, fix),
+            ChatError::DiskFull => Self::no_room(),
             ChatError::Store(error) => error.into(),
         }
     }

@@ -126,6 +126,14 @@ async fn nothing_of_another_workspace_or_another_person_is_there() {
     let own = stage.get(&key, &format!("{preview}/pages/1")).await;
     assert_eq!(own.status, 200, "{}", own.text());
 
+    // Nor is it told to a viewer of the same workspace, who may not see it.
+    let (_, viewer) = stage.member(theirs, "viewer", Role::Viewer).await;
+    for method in ["PUT", "DELETE"] {
+        let path = format!("{sandbox}/files/a");
+        let answer = stage.call(&viewer, method, &path, &json!({})).await;
+        assert_eq!(answer.status, 404, "{method}: {}", answer.text());
+    }
+
     // Somebody of another workspace, with a session and with a key.
     let (bob, bob_session) = stage.member(mine, "bob", Role::Owner).await;
     let bob_key = stage.key(mine, Some(bob), KeyScope::ALL).await;

@@ -31,6 +31,7 @@ mod previews;
 mod previews_of_hostile_files;
 mod reference;
 mod reset;
+mod revoked;
 mod roles;
 mod secrets;
 mod stage;

@@ -1,10 +1,13 @@
 //! What files look like, made by a worker in real sandboxes.
 
+use glovebox_store::Role;
 use glovebox_testkit::repository;
 use serde_json::{Value, json};
 
 use crate::previewed::{Previewed, png_size};
-use crate::visitor::types;
+use crate::stage::Stage;
+use crate::talk::Talk;
+use crate::visitor::{Visitor, types};
 
 fn file(name: &str) -> Vec<u8> {
     fs_err::read(
@@ -360,4 +363,33 @@ async fn older_and_open_forms_of_documents_are_seen_too() {
         }
     }
     place.end().await;
+}
+
+#[tokio::test]
+async fn a_preview_of_text_waits_for_none_that_needs_a_sandbox() {
+    // Nobody works here: what was asked for waits.
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    let (_, ada) = stage.member(workspace, "ada", Role::Editor).await;
+    let visitor = Visitor {
+        address: stage.address,
+    };
+    let talk = Talk::begin(visitor, &ada, &workspace.to_string(), false).await;
+    let mut asked = Vec::new();
+    for (name, bytes) in [("a.csv", "a,b\n1,2\n"), ("a.md", "# T"), ("a.html", "<p>x")] {
+        let file = talk.upload(name, bytes.as_bytes()).await;
+        let path = format!("/api/v1/attachments/{file}/preview");
+        let view = stage.get(&ada, &path).await.ok();
+        assert_eq!(view["state"], "waiting", "{view}");
+        asked.push(view["id"].as_str().unwrap().to_owned());
+    }
+    let waiting = async |queue: &str| {
+        let mut subjects = Vec::new();
+        while let Some(task) = stage.store().take_task(queue, 60_000).await.unwrap() {
+            subjects.push(task.subject);
+        }
+        subjects
+    };
+    assert_eq!(waiting("preview").await, asked[..1]);
+    assert_eq!(waiting("preview_text").await, asked[1..]);
 }

@@ -57,7 +57,7 @@ async fn a_reply_that_cannot_be_kept_says_so_as_soon_as_there_is_room() {
     until(async || {
         let refused = visitor.call(&ada, "POST", "/api/v1/threads", &wanted).await;
         refused.status != 201 && {
-            assert_eq!((refused.status, refused.code()), (503, "disk_full".into()));
+            assert_eq!((refused.status, refused.code()), (507, "disk_full".into()));
             assert!(
                 refused.text().contains("disk is full"),
                 "{}",
@@ -80,4 +80,52 @@ async fn a_reply_that_cannot_be_kept_says_so_as_soon_as_there_is_room() {
     );
     let events = talk.retry(&sent["message_id"]).await;
     assert_eq!(outcome(&events), "done", "{events:?}");
+}
+
+#[tokio::test]
+async fn files_of_people_leave_room_to_sign_in_and_to_delete() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = on_sqlite(folder.path()).serve_on_a_disk_of(24);
+    let link = server.link.as_deref().unwrap();
+    let password = "correct horse battery";
+    let who = json!({ "token": link.split_once("#token=").unwrap().1, "name": "Ada",
+        "email": "ada@example.com", "password": password });
+    let visitor = server.visitor;
+    let done = visitor.call(&Who::Nobody, "POST", "/api/v1/setup", &who);
+    let done = done.await;
+    let ada = session_of(&done);
+    let workspace = done.ok()["memberships"][0]["workspace_id"].clone();
+    let talk = Talk::begin(visitor, &ada, workspace.as_str().unwrap(), false).await;
+    let ready = async || visitor.get(&Who::Nobody, "/readyz").await;
+    assert_eq!(ready().await.status, 200);
+
+    let piece = vec![7; 1 << 20];
+    let mut files = Vec::new();
+    let refused = loop {
+        let name = format!("{}.bin", files.len());
+        let answer = talk.try_upload("attachments", &name, &piece).await;
+        if answer.status != 201 {
+            break answer;
+        }
+        files.push(answer.ok()["id"].as_str().unwrap().to_owned());
+    };
+    assert_eq!((refused.status, refused.code()), (507, "disk_full".into()));
+    assert!(files.len() > 10, "{}", files.len());
+
+    // Where something else takes of what is left, that is said, and people come in all the same.
+    let taken = server.process.sees(folder.path()).join("taken");
+    fs_err::write(&taken, vec![7; 3 << 19]).unwrap();
+    let unready = ready().await;
+    assert_eq!((unready.status, unready.code()), (507, "disk_full".into()));
+    let person = json!({ "email": "ada@example.com", "password": password });
+    let signed_in = visitor.call(&Who::Nobody, "POST", "/api/v1/session", &person);
+    let ada = session_of(&signed_in.await);
+    let nothing = json!({});
+    for file in &files[..5] {
+        let path = format!("/api/v1/attachments/{file}");
+        let deleted = visitor.call(&ada, "DELETE", &path, &nothing).await;
+        assert_eq!(deleted.status, 204, "{}", deleted.text());
+    }
+    assert_eq!(ready().await.status, 200);
+    talk.upload("again.bin", &piece).await;
 }

@@ -14,6 +14,9 @@ const MAX_INDENT: usize = 20;
 /// How long it may become by that, in bytes.
 const MAX_LAID_OUT_BYTES: usize = 8 << 20;
 
+/// How deep quotations and lists of markdown nest at most; the console shows no more.
+const MAX_NESTING: usize = 60;
+
 /// What bytes 0x80 to 0x9f are in Windows-1252; where it has nothing, the mark of what cannot be read.
 const WINDOWS: [char; 32] = [
     '€', '\u{fffd}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{fffd}', 'Ž',
@@ -109,12 +112,22 @@ pub(crate) fn markdown(text: &str) -> String {
     // No footnotes: their names would become ids in the page around it.
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut open_links = Vec::new();
+    let (mut open_links, mut nesting) = (Vec::new(), 0_usize);
     let events = Parser::new_ext(text, options).filter_map(move |event| match event {
         Event::Html(written) | Event::InlineHtml(written) => Some(Event::Text(written)),
         // A block of what was written as HTML is a paragraph of it.
         Event::Start(Tag::HtmlBlock) => Some(Event::Start(Tag::Paragraph)),
         Event::End(TagEnd::HtmlBlock) => Some(Event::End(TagEnd::Paragraph)),
+        // Each level is some tags around what is in it: a small text could become a large page.
+        Event::Start(Tag::BlockQuote(_) | Tag::List(_) | Tag::Item) => {
+            nesting += 1;
+            (nesting <= MAX_NESTING).then_some(event)
+        }
+        Event::End(TagEnd::BlockQuote(_) | TagEnd::List(_) | TagEnd::Item) => {
+            let is_shown = nesting <= MAX_NESTING;
+            nesting = nesting.saturating_sub(1);
+            is_shown.then_some(event)
+        }
         Event::Start(Tag::Link { dest_url, .. }) => {
             let is_good = is_outward(&dest_url);
             open_links.push(is_good);
@@ -193,6 +206,17 @@ mod tests {
         assert_eq!(same(&shown), same(text));
         assert_eq!(laid_out("{"), None);
         assert_eq!(laid_out(&"[".repeat(1_000_000)), None);
+    }
+
+    #[test]
+    fn markdown_nests_no_deeper_than_is_shown() {
+        let shown = markdown(&format!("{}x", ">".repeat(100_000)));
+        assert_eq!(shown.matches("<blockquote>").count(), MAX_NESTING);
+        assert_eq!(shown.matches("</blockquote>").count(), MAX_NESTING);
+        assert!(shown.contains('x'), "the text stays");
+        let shown = markdown("> - a\n>   - b\n\n> c");
+        assert_eq!(shown.matches("<li>").count(), 2, "{shown}");
+        assert_eq!(shown.matches("<blockquote>").count(), 2, "{shown}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The `code_execution` sub-agent: runs Python step by step until its task is done.
 
+use glovebox_protocol::file::is_deceptive;
 use glovebox_protocol::thread::{ReplyFailure, ThreadEventBody};
 
 use super::context::Context;
@@ -158,7 +159,7 @@ impl SubAgent<'_> {
         let turn = self.session.turn();
         turn.tell(ThreadEventBody::Plan {
             reply: turn.reply(),
-            text: without_paths(text),
+            text: without_paths(&plain(text)),
         })
         .await?;
         Ok(())
@@ -216,4 +217,11 @@ impl SubAgent<'_> {
         let told = summary::of_step(&report);
         Ok(format!("{told}Steps left: {left}.\n"))
     }
+}
+
+/// A line of a model for people, without marks that change how the rest is read.
+fn plain(text: &str) -> String {
+    text.chars()
+        .filter(|character| !is_deceptive(*character))
+        .collect()
 }

@@ -226,6 +226,10 @@ fn inner_v4(words: [u16; 8]) -> Option<Ipv4Addr> {
         [0x64, 0xff9b, .., high, low] => Some(from(high, low)),
         // 6to4.
         [0x2002, high, low, ..] => Some(from(high, low)),
+        // Teredo, which has it inside out.
+        [0x2001, 0, .., high, low] => Some(from(!high, !low)),
+        // ISATAP, below whatever beginning.
+        [.., 0 | 0x200, 0x5efe, high, low] => Some(from(high, low)),
         _ => None,
     }
 }
@@ -286,7 +290,12 @@ mod tests {
             "[::169.254.169.254]",
             "[::ffff:0:169.254.169.254]",
             "[64:ff9b::169.254.169.254]",
+            "[64:ff9b:1::169.254.169.254]",
             "[2002:a9fe:a9fe::1]",
+            "[2001::5601:5601]",
+            "[2001:0:4136:e378:8000:63bf:5601:5601]",
+            "[fd00::5efe:169.254.169.254]",
+            "[fd00::200:5efe:a9fe:a9fe]",
             "[fd00:ec2::254]",
             "[fd20:ce::254]",
             "100.100.100.200",
@@ -314,6 +323,8 @@ mod tests {
             "100.64.0.1",
             "[fd00::1]",
             "[64:ff9b::8.8.8.8]",
+            "[2001::f7f7:f7f7]",
+            "[2001:db8::5601:5601]",
             "169.253.1.1",
         ] {
             assert!(

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
 use super::error::{ModelError, Refusal, said_in};
-use super::fragments::{Gathered, Unusable};
+use super::fragments::{Gathered, MAX_CALLS, MAX_SAID, Unusable};
 use super::request::ToolCall;
 use super::sse::{Events, MAX_EVENT};
 
@@ -281,8 +281,9 @@ impl Answer {
         }
         let text = self.gathered.take(document).map_err(|why| match why {
             Unusable::TooMuch => ModelError::TooLong {
-                limit_bytes: MAX_BYTES,
+                limit_bytes: MAX_SAID,
             },
+            Unusable::TooManyCalls => ModelError::TooManyCalls { limit: MAX_CALLS },
             Unusable::Form => ModelError::Malformed {
                 what: "something else than a model's answer",
             },

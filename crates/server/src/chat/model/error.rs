@@ -72,6 +72,12 @@ pub enum ModelError {
         /// The limit.
         limit_bytes: usize,
     },
+    /// It wants more tools at once than makes sense.
+    #[error("the model's answer calls more than {limit} tools at once")]
+    TooManyCalls {
+        /// The limit.
+        limit: usize,
+    },
     /// The connection broke.
     #[error("the connection to the model broke")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -206,7 +212,9 @@ impl ModelError {
             | Self::Tls { .. } => "model_unreachable",
             Self::Silent { .. } | Self::TooSlow { .. } => "model_silent",
             Self::Broken(_) | Self::Cut => "model_cut",
-            Self::TooLong { .. } | Self::Malformed { .. } => "model_malformed",
+            Self::TooLong { .. } | Self::TooManyCalls { .. } | Self::Malformed { .. } => {
+                "model_malformed"
+            }
         }
     }
 
@@ -237,7 +245,7 @@ impl ModelError {
             Self::Silent { .. } | Self::TooSlow { .. } | Self::Broken(_) | Self::Cut => {
                 "try again; what was said so far is kept"
             }
-            Self::TooLong { .. } => "ask for less at once",
+            Self::TooLong { .. } | Self::TooManyCalls { .. } => "ask for less at once",
         }
     }
 

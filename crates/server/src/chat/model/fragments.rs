@@ -6,15 +6,23 @@ use super::answer::{Finish, Said};
 use super::request::ToolCall;
 
 /// Most calls of tools in one answer; more are no answer that makes sense.
-const MAX_CALLS: usize = 32;
+pub(super) const MAX_CALLS: usize = 32;
 
 /// Most bytes of all text and all arguments of one answer.
-const MAX_SAID: usize = 1024 * 1024;
+pub(super) const MAX_SAID: usize = 1024 * 1024;
+
+/// Longest id of a call that is kept, in bytes: it goes back with every later question.
+const MAX_ID: usize = 512;
+
+/// How much of a tool's name is kept, in bytes; ours are shorter.
+const MAX_NAME: usize = 64;
 
 /// One document of an answer is not what it has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unusable {
-    /// It has too many calls or is too long.
+    /// It has more calls than [`MAX_CALLS`].
+    TooManyCalls,
+    /// Its text and arguments are longer than [`MAX_SAID`].
     TooMuch,
     /// It is of no form that is known.
     Form,
@@ -154,7 +162,11 @@ impl Gathered {
             let found: Option<&Value> = Value::get(value, name);
             found.and_then(Value::as_str).unwrap_or_default().to_owned()
         };
-        let (id, name) = (word(call, "id"), word(function, "name"));
+        let (mut id, name) = (word(call, "id"), word(function, "name"));
+        if id.len() > MAX_ID {
+            // It gets one of ours, as a call without.
+            id.clear();
+        }
         let index = call.get("index").and_then(Value::as_u64);
         let at = match self.place(index, &id, &name) {
             Some(at) => at,
@@ -191,7 +203,7 @@ impl Gathered {
 
     fn new_call(&mut self, call: Fragment) -> Result<usize, Unusable> {
         if self.calls.len() == MAX_CALLS {
-            return Err(Unusable::TooMuch);
+            return Err(Unusable::TooManyCalls);
         }
         self.count(call.id.len())?;
         self.calls.push(call);
@@ -209,7 +221,8 @@ impl Gathered {
         let call = &mut self.calls[at];
         // Some servers repeat the name with every fragment, a few send it in pieces.
         if call.name != name && call.arguments.is_empty() {
-            call.name.push_str(name);
+            let room = MAX_NAME.saturating_sub(call.name.len());
+            call.name.push_str(&name[..name.floor_char_boundary(room)]);
         }
         call.arguments.push_str(&more);
         Ok(())
@@ -355,9 +368,27 @@ mod tests {
         };
         let taken = (0..100).take_while(|n| gathered.take(&call(*n)).is_ok());
         assert_eq!(taken.count(), MAX_CALLS);
+        assert_eq!(gathered.take(&call(100)), Err(Unusable::TooManyCalls));
         let mut gathered = Gathered::default();
         let text = json!({ "choices": [{ "delta": { "content": "x".repeat(1 << 18) } }] });
         let taken = (0..100).take_while(|_| gathered.take(&text).is_ok());
         assert_eq!(taken.count(), 4);
+        assert_eq!(gathered.take(&text), Err(Unusable::TooMuch));
+    }
+
+    #[test]
+    fn ids_and_names_of_calls_are_bounded() {
+        let named = |id: &str, name: &str| {
+            json!({ "tool_calls": [{ "index": 0, "id": id,
+                "function": { "name": name, "arguments": "" } }] })
+        };
+        let long = "x".repeat(100_000);
+        let said = gather(&[named(&long, &long), named("", "ä")]);
+        assert_eq!(said.calls.len(), 1);
+        assert_eq!(said.calls[0].id, "call00001");
+        assert_eq!(said.calls[0].name.len(), MAX_NAME);
+        let said = gather(&[named(&long[..MAX_ID], &format!("{}ä", &long[..63]))]);
+        assert_eq!(said.calls[0].id.len(), MAX_ID);
+        assert_eq!(said.calls[0].name, long[..63]);
     }
 }

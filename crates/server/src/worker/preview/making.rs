@@ -60,7 +60,7 @@ impl<'a> Making<'a> {
             self.note().await
         };
         let id = sandbox::make(app, workspace, note).await?;
-        let made = self.in_sandbox(id, file.path()).await;
+        let made = self.in_sandbox(id, &file.path()).await;
         sandbox::end(app, id, EndedWhy::Asked, "the preview is made").await;
         self.contents.sandbox = None;
         self.contents.progress = None;

@@ -6,12 +6,12 @@ use futures_util::stream::BoxStream;
 use glovebox_protocol::sign::BodyDigest;
 use glovebox_store::{Preview, StoreError};
 use ring::digest::{Context, SHA256};
-use tempfile::NamedTempFile;
 use tokio::io::AsyncWriteExt as _;
 
 use super::Stopped;
 use crate::app::App;
 use crate::app::previews::contents::Contents;
+use crate::app::spool::Unnamed;
 use crate::failure::chain;
 
 /// Reads the file of a preview, no more than `limit` bytes.
@@ -80,9 +80,10 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Copies the file of a preview into a file of this machine that goes when it is dropped: its hash has
-/// to be known before its first byte goes out, and it is never whole in memory.
-pub(super) async fn spool_source(app: &App, preview: &Preview) -> Result<NamedTempFile, Stopped> {
+/// Copies the file of a preview into a file of this machine that has no name, and so goes with this
+/// process at the latest: its hash has to be known before its first byte goes out, and it is never
+/// whole in memory.
+pub(super) async fn spool_source(app: &App, preview: &Preview) -> Result<Unnamed, Stopped> {
     let failed = |error: std::io::Error| {
         tracing::error!(error = chain(&error), "spooling the file of a preview");
         Stopped::Now {
@@ -91,8 +92,8 @@ pub(super) async fn spool_source(app: &App, preview: &Preview) -> Result<NamedTe
             again: false,
         }
     };
-    let file = NamedTempFile::new_in(app.config().data.join("spool")).map_err(failed)?;
-    let mut out = tokio::fs::File::from_std(file.reopen().map_err(failed)?);
+    let file = Unnamed::in_folder(&app.config().data.join("spool")).map_err(failed)?;
+    let mut out = file.open().map_err(failed)?;
     let mut source = Source::open(app, preview).await?;
     while let Some(part) = source.next().await? {
         out.write_all(&part).await.map_err(failed)?;
