@@ -439,7 +439,7 @@ pub(crate) fn groups_of_boxes(pod: &Pod) -> BTreeSet<String> {
     let groups = groups.into_iter().flatten().map(|entry| entry.unwrap());
     groups
         .map(|entry| entry.file_name().into_string().unwrap())
-        .filter(|name| name.parse::<SandboxId>().is_ok())
+        .filter(|name| name == "next" || name.parse::<SandboxId>().is_ok())
         .collect()
 }
 
