@@ -13,7 +13,7 @@ test('usual markdown is read', () => {
     '**a **b '.repeat(1000),
     '---\n***\n- - -',
     '>'.repeat(MOST_DEPTH),
-    `${'> text\n'.repeat(10_000)}`,
+    '> text\n'.repeat(10_000),
   ]) {
     expect(isReadable(text), text.slice(0, 20)).toBe(true);
   }

@@ -17,4 +17,5 @@ mod rows;
 mod runs;
 mod support;
 mod system;
+mod thread_files;
 mod threads;
