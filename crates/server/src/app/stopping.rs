@@ -57,6 +57,11 @@ impl Stopping {
         (*self.phase.borrow() == Phase::Serving).then_some(at_work)
     }
 
+    /// Whether what runs is to be ended.
+    pub(crate) fn is_ending(&self) -> bool {
+        *self.phase.borrow() >= Phase::Ending
+    }
+
     /// Returns when what runs is to be ended.
     pub(crate) async fn until_ending(&self) {
         self.until(Phase::Ending).await;

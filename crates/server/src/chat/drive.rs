@@ -68,6 +68,10 @@ async fn drive(app: App, turn: Arc<Turn>, driven: Driven) {
     let (outcome, error) = match answered {
         Ok(Ok(())) => (ReplyOutcome::Done, None),
         Ok(Err(TurnError::Stopped)) => (ReplyOutcome::Stopped, None),
+        // Its code was ended from here: that the server stops says more than what became of it.
+        Ok(Err(TurnError::Refused(_))) if app.stopping().is_ending() => {
+            (ReplyOutcome::Failed, Some(failure::server_stops()))
+        }
         Ok(Err(TurnError::Refused(failure))) => (ReplyOutcome::Failed, Some(failure)),
         Ok(Err(TurnError::Store(error))) => {
             tracing::error!(%reply, error = chain(&error), "a reply could not go on");
