@@ -100,7 +100,7 @@ impl Reader {
     /// Waits until there are events. Says whether there may be more: the server may stop, and rights
     /// change while a stream is open, so that it tells nothing that whoever listens may not know.
     async fn read(&mut self) -> Result<bool, StoreError> {
-        let mut is_woken = false;
+        let (mut is_woken, mut is_over) = (false, false);
         loop {
             let store = self.app.store();
             let events = store.thread_events(self.thread, self.after, READ).await?;
@@ -112,12 +112,19 @@ impl Reader {
                 self.waiting = events.into_iter();
                 return Ok(true);
             }
+            if is_over {
+                return Ok(false);
+            }
             let glance = tokio::time::sleep_until(Instant::now() + GLANCE);
             is_woken = tokio::select! {
                 // Something happened here: where it is no event, the thread was deleted.
                 () = self.news.after(self.after) => true,
                 () = glance => false,
-                () = self.app.stopping().until_over() => return Ok(false),
+                // What was told last may not have been read yet.
+                () = self.app.stopping().until_over() => {
+                    is_over = true;
+                    true
+                }
             };
         }
     }
