@@ -120,7 +120,7 @@ async function endOfService(page: Page) {
   await row.getByRole('button', { name: 'End it' }).click();
   await expect(page.getByRole('dialog')).toContainText('End the sandbox of a service?');
   await confirm(page, 'End sandbox');
-  await expect(row).toContainText('whoever it belongs to asked for it');
+  await expect(row).toContainText('an admin of its workspace asked for it');
 }
 
 /** Gives the workspace a profile of its own, and disables that in the console. */
