@@ -111,12 +111,23 @@ impl Stage {
         Gateway::start(&self.programs, &self.search, self.options.clone(), kind)
     }
 
-    /// The server's program on these queues, with a gateway and a runtime of its own.
+    /// Measures on the server's program, which works on these queues with a gateway and a runtime of
+    /// its own, and ends it.
     ///
     /// # Errors
-    /// When it does not start.
-    pub(crate) async fn server(&self, queues: &str) -> Result<Server> {
-        Server::start(&self.programs, &self.options.data, queues).await
+    /// When it does not start or end, or what is measured fails: that first.
+    pub(crate) async fn on_server<T>(
+        &self,
+        queues: &str,
+        measure: impl AsyncFnOnce(&Server) -> Result<T>,
+    ) -> Result<T> {
+        let server = Server::start(&self.programs, &self.options.data, queues).await?;
+        let measured = measure(&server).await;
+        let closed = server.close();
+        // What went wrong first is what has to be known.
+        let measured = measured?;
+        closed?;
+        Ok(measured)
     }
 
     /// Whether agent and workload have ids of their own, which an ordinary user without a range

@@ -73,13 +73,8 @@ struct Took {
 }
 
 pub(super) async fn measure(stage: &Stage, repeats: Repeats) -> Result<Vec<Figure>> {
-    let server = stage.server("none").await?;
-    let taken = measure_on(&server, repeats).await;
-    let closed = server.close();
-    // What went wrong first is what has to be known.
-    let figures = taken?;
-    closed?;
-    Ok(figures)
+    let on = async |server: &Server| measure_on(server, repeats).await;
+    stage.on_server("none", on).await
 }
 
 async fn measure_on(server: &Server, repeats: Repeats) -> Result<Vec<Figure>> {
