@@ -62,6 +62,30 @@ fn boxes_are_made_and_removed_all_at_once() {
     assert!(launcher.close().success());
 }
 
+/// A number that `/proc` tells of a process.
+fn told_of(pid: i32, what: &str) -> i32 {
+    let status = fs_err::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(what));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn a_box_begins_without_a_copy_of_what_is_open_for_others() {
+    let data = tree::data();
+    let mut launcher = Launcher::start(data.path());
+    let first = launcher.create(spec()).unwrap();
+    let second = launcher.create(spec()).unwrap();
+    // What a table of descriptors had room for once, it has room for as long as the process lives:
+    // the launcher keeps what belongs to boxes above 1024, and none of it was ever in a box's.
+    let launchers = told_of(told_of(second.pid, "PPid:"), "FDSize:");
+    assert!(launchers > 1024, "{launchers}");
+    for facts in [first, second] {
+        let boxes = told_of(facts.pid, "FDSize:");
+        assert!(boxes <= 256, "{boxes}");
+    }
+    assert!(launcher.close().success());
+}
+
 #[test]
 fn a_box_that_is_being_made_can_be_removed_and_is_not_made_twice() {
     let data = tree::data();

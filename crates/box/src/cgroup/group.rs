@@ -1,7 +1,7 @@
 //! The groups of one box: `agent` and `work` below one for the whole, in every hierarchy.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use glovebox_protocol::agent_config::OomEvents;
@@ -272,6 +272,14 @@ pub(crate) enum Door {
     Open(OwnedFd),
     /// The folder; the door in it is to be opened by whoever goes through.
     Closed(OwnedFd),
+}
+
+impl AsFd for Door {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Open(fd) | Self::Closed(fd) => fd.as_fd(),
+        }
+    }
 }
 
 impl Door {

@@ -5,7 +5,7 @@
 
 use std::convert::Infallible;
 use std::ffi::{CStr, CString};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 
 use glovebox_protocol::agent_config::AgentIds;
 use glovebox_protocol::limits::Limits;
@@ -32,6 +32,7 @@ pub(crate) const AGENT: &CStr = c"/opt/glovebox/bin/glovebox-agent";
 const HOSTNAME: &[u8] = b"glovebox";
 
 /// Everything the first process needs. It owns nothing that the launcher goes on using.
+#[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) ids: AgentIds,
     pub(crate) limits: Limits,
@@ -50,6 +51,7 @@ pub(crate) struct Plan {
 }
 
 /// The first process's ends of the pipes to the launcher.
+#[derive(Debug)]
 pub(crate) struct Pipes {
     /// Says when the maps are written and the groups joined; closes with the launcher.
     pub(crate) release: OwnedFd,
@@ -59,10 +61,46 @@ pub(crate) struct Pipes {
     pub(crate) words: OwnedFd,
 }
 
+/// What a first process begins with. The launcher keeps the same open until it hears of it: up to
+/// then, both have one table of descriptors.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    pub(crate) plan: Plan,
+    pub(crate) pipes: Pipes,
+}
+
+impl Inside {
+    /// The numbers of all that is to stay open.
+    fn numbers(&self) -> Vec<RawFd> {
+        let Self { plan, pipes } = self;
+        let single = [
+            &plan.config,
+            &plan.listener,
+            &plan.line,
+            &pipes.release,
+            &pipes.report,
+            &pipes.words,
+        ];
+        let doors = plan.doors.iter().map(Door::as_fd);
+        let owned = plan.oom_events.iter().chain(&plan.own_doors).chain(single);
+        let all = owned.map(OwnedFd::as_fd).chain(doors);
+        all.map(|fd| fd.as_raw_fd()).collect()
+    }
+}
+
 /// Sets the box up and becomes the agent. Comes back only when that failed, with the status to
 /// end with.
-pub(crate) fn run(plan: Plan, pipes: Pipes, filters: &Filters) -> i32 {
+pub(crate) fn run(inside: Inside, filters: &Filters) -> i32 {
+    // None of the launcher's ends may be open here: the box would not see them close.
+    let kept = sys::descriptors::keep_only(&mut inside.numbers()).step(Step::OwnDescriptors);
+    let Inside { plan, pipes } = inside;
     let mut reporter = Reporter::new(pipes.report);
+    if let Err(failed) = kept {
+        reporter.failed(failed);
+        // They are still the launcher's as well, which goes on using its table.
+        std::mem::forget((plan, pipes.release, pipes.words, reporter));
+        return 1;
+    }
     let set_up = set_up(plan, &pipes.release, &mut reporter)
         .and_then(|plan| confine(plan, (pipes.release, pipes.words), filters, &mut reporter));
     let Err(failed) = set_up.and_then(|()| become_agent());

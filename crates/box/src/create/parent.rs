@@ -1,7 +1,6 @@
 //! The launcher's side of making a box: everything up to the moment at which its first process
 //! goes its own way. Nothing here waits for another process.
 
-use std::cell::Cell;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -9,7 +8,7 @@ use std::rc::Rc;
 use glovebox_protocol::agent_config::Claim;
 use glovebox_protocol::ids::{InstallationId, SandboxId};
 
-use super::child::{self, Plan};
+use super::child::{self, Inside, Plan};
 use super::descriptors;
 use super::preparation::{Pipes, agents_line, bind_socket, check_layers, config_file};
 use super::process::host_pid;
@@ -24,6 +23,7 @@ use crate::ids::slots::{BoxIds, Slots};
 use crate::mutation::{Mutation, Omissions};
 use crate::policy::seccomp::Filters;
 use crate::sys::clone::{Cloned, SingleThread, clone_process};
+use crate::sys::descriptors::put_out_of_the_way;
 
 /// What is the same for all boxes of a launcher.
 pub(crate) struct Surroundings {
@@ -117,12 +117,13 @@ fn try_begin(
     let mut stages = Stages::start();
     let (plan, socket, line, ids) = prepare(surroundings, slots, design, remains, &mut stages)
         .map_err(|fault| (fault, None))?;
-    stages.mark("descriptors");
+    stages.mark("files");
     let running = launch(surroundings, remains, plan).map_err(|fault| (fault, None))?;
     stages.mark("clone");
     match let_go(&running, ids, &design.omissions) {
         Ok(host_pid) => {
             stages.mark("maps");
+            // The rest of what remains is put in by whoever called.
             Ok(Begun {
                 process: running.process,
                 host_pid,
@@ -174,6 +175,7 @@ fn prepare(
     };
     let oom_events = groups.oom_events().map_err(in_groups)?.map(OwnedFd::from);
     let (line, agents_line) = agents_line()?;
+    let line = put_out_of_the_way(line);
     let numbers = descriptors::numbers(doors.len(), oom_events.is_some());
     let plan = Plan {
         ids: ids.inside,
@@ -220,46 +222,52 @@ struct Running {
     words: OwnedFd,
 }
 
-fn launch(surroundings: &Surroundings, remains: &Remains, plan: Plan) -> Result<Running, Fault> {
+fn launch(
+    surroundings: &Surroundings,
+    remains: &mut Remains,
+    plan: Plan,
+) -> Result<Running, Fault> {
     let doing = "making the box's namespaces";
     let pipes = Pipes::make()?;
     let target = match &remains.groups {
         Some(groups) => groups.clone_target().map_err(in_groups)?,
         None => None,
     };
-    let outside = Cell::new(Some((
-        pipes.release.write,
-        pipes.report.read,
-        pipes.words.read,
-    )));
-    let inside = child::Pipes {
-        release: pipes.release.read,
-        report: pipes.report.write,
-        words: pipes.words.write,
-    };
-    let process = clone_process(
+    let (release, report, words) = (pipes.release, pipes.report, pipes.words);
+    let outside = [release.write, report.read, words.read].map(put_out_of_the_way);
+    let namespaces = namespaces(&plan.omissions);
+    remains.inside = Some(Inside {
+        plan,
+        pipes: child::Pipes {
+            release: release.read,
+            report: report.write,
+            words: words.write,
+        },
+    });
+    let Cloned { pid, pidfd } = clone_process(
         &surroundings.one_thread,
-        namespaces(&plan.omissions),
+        namespaces | libc::CLONE_FILES,
         target.as_ref().map(OwnedFd::as_fd),
         || {
-            // The launcher's ends: if the box held them too, it would not see them close.
-            drop(outside.take());
-            child::run(plan, inside, &surroundings.filters)
+            // In a copy of this memory: for the launcher it stays where it is.
+            let inside = remains.inside.take();
+            inside.map_or(1, |inside| child::run(inside, &surroundings.filters))
         },
     )
     .map_err(|error| {
         Fault::failed(doing, error)
             .with_fix("run `glovebox doctor` to see what this machine allows")
     })?;
-    match outside.take() {
-        Some((release, report, words)) => Ok(Running {
-            process,
-            release,
-            report,
-            words,
-        }),
-        None => Err(Fault::failed(doing, "no pipes are left")),
-    }
+    let [release, report, words] = outside;
+    Ok(Running {
+        process: Cloned {
+            pid,
+            pidfd: put_out_of_the_way(pidfd),
+        },
+        release,
+        report,
+        words,
+    })
 }
 
 fn namespaces(omissions: &Omissions) -> i32 {

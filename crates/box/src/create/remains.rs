@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
 
+use super::child::Inside;
 use crate::cgroup::group::BoxGroups;
 use crate::control::Fault;
 use crate::fault::chain;
@@ -17,6 +18,9 @@ pub(crate) struct Remains {
     pub(crate) groups: Option<BoxGroups>,
     /// The name of the socket in the run folder.
     pub(crate) socket: Option<String>,
+    /// What its first process begins with. Until that has said its first word or has ended, it
+    /// may not have a table of descriptors of its own, and these numbers must not become others'.
+    pub(crate) inside: Option<Inside>,
 }
 
 /// Why something stayed.
@@ -36,13 +40,14 @@ impl Remains {
             .is_some_and(|groups| groups.agent_oom_kills() > 0)
     }
 
-    /// Takes everything away that can be taken away now. All parts are tried; a part that stays
-    /// can be tried again.
+    /// Takes everything away that can be taken away once the first process has ended. All parts
+    /// are tried; a part that stays can be tried again.
     ///
     /// # Errors
     /// The first failure.
     pub(crate) fn clear(&mut self, slots: &mut Slots, run_folder: &OwnedFd) -> Result<(), Stays> {
         let mut result = Ok(());
+        self.inside = None;
         if let Some(groups) = &self.groups {
             match groups.try_remove() {
                 Ok(()) => self.groups = None,

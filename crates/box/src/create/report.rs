@@ -133,6 +133,11 @@ impl Progress {
         Ok(())
     }
 
+    /// Whether the first process has said anything yet.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.last.is_some() || self.failed.is_some()
+    }
+
     /// How it came out, once the pipe has closed.
     pub(crate) fn outcome(&mut self) -> Option<Result<Vec<(String, u64)>, Fault>> {
         if !self.over {

@@ -32,6 +32,7 @@ macro_rules! steps {
 }
 
 steps! {
+    OwnDescriptors: "own_descriptors", "leaving the launcher's descriptors behind";
     Release: "release", "waiting for the launcher to release the box";
     DieWithParent: "die_with_parent", "tying the box to its launcher";
     Join: "join", "joining the agent's control groups";

@@ -221,6 +221,9 @@ impl Pod {
         if let Err(fault) = set_up.progress.read(set_up.report.get()) {
             return self.give_up_making(key, fault);
         }
+        if set_up.progress.has_begun() {
+            running.remains.inside = None;
+        }
         // While the rest of the box gets ready, its kernel is made.
         if set_up.progress.complete
             && running.kind.start == Start::Template

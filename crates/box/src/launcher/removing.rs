@@ -87,6 +87,10 @@ impl Pod {
     /// The first process of a box has ended: because it was to, because it could not set itself
     /// up, or because the agent has.
     pub(super) fn process_ended(&mut self, key: BoxKey) {
+        if let Some(running) = self.boxes.running(key) {
+            // Or what it said would have no end.
+            running.remains.inside = None;
+        }
         // What it said last decides which.
         self.reported(key);
         let Some(running) = self.boxes.running(key) else {

@@ -46,6 +46,9 @@ pub(crate) struct Cloned {
 /// with the status that `child` returns and never comes back here. With `cgroup`, the child
 /// begins in that control group (version 2 only).
 ///
+/// With `CLONE_FILES` both have one table of descriptors until the child calls
+/// [`super::descriptors::keep_only`]: until then, nothing that it needs may be closed here.
+///
 /// # Errors
 /// What `clone3` says.
 pub(crate) fn clone_process(
