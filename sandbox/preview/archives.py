@@ -2,6 +2,7 @@
 
 import zipfile
 
+import markup
 from trouble import PROTECTED, Trouble, damaged
 
 # What all entries together may unpack to, and one of text.
@@ -24,8 +25,9 @@ def is_encrypted_compound(path):
         return "EncryptedPackage".encode("utf-16-le") in file.read(16 << 20)
 
 
-def check(path, what):
-    """Refuses what is no archive, is encrypted, or unpacks to more than anything sensible."""
+def check(path, what, is_office=True):
+    """Refuses what is no archive, is encrypted, declares entities, or unpacks to more than anything
+    sensible."""
     if is_compound(path):
         if is_encrypted_compound(path):
             raise PROTECTED
@@ -42,6 +44,15 @@ def check(path, what):
     sizes = [entry.file_size for entry in entries]
     if sum(sizes) > TOTAL_BYTES or max(sizes, default=0) > ENTRY_BYTES:
         raise Trouble("the file unpacks to more than a preview may read")
+    with zipfile.ZipFile(path) as archive:
+        for entry in entries:
+            # By any name: the file itself says which of its parts are what.
+            try:
+                part = archive.open(entry)
+            except markup.UNREADABLE:
+                continue
+            with part:
+                markup.check(part, is_office)
 
 
 def read(archive, name, limit):

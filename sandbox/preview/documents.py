@@ -38,7 +38,7 @@ def check(form, path, what):
     if form in ("pptx", "docx"):
         archives.check(path, what)
     elif form in ("odp", "odt"):
-        archives.check(path, what)
+        archives.check(path, what, is_office=False)
         with zipfile.ZipFile(path) as archive:
             if "META-INF/manifest.xml" in archive.namelist():
                 manifest = archives.read(archive, "META-INF/manifest.xml", 16 << 20)

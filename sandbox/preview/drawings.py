@@ -2,6 +2,7 @@
 
 import os
 
+import markup
 import office
 from images import still
 from trouble import Trouble, damaged
@@ -16,6 +17,7 @@ def make(path, out):
 
     if os.path.getsize(path) > BYTES:
         raise Trouble("the drawing is larger than a preview reads")
+    markup.check_file(path)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False, load_dtd=False)
     try:
         root = etree.parse(path, parser).getroot()

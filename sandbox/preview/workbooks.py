@@ -5,6 +5,7 @@ import re
 import zipfile
 
 import archives
+import markup
 import number_format
 import office
 from tables import CHARACTERS, COLUMNS, ROWS, columns, shortened
@@ -62,14 +63,18 @@ class Unreadable(Trouble):
 
 def check_older(form, path):
     if form == "ods":
-        archives.check(path, "workbook")
+        archives.check(path, "workbook", is_office=False)
         with zipfile.ZipFile(path) as archive:
             if "META-INF/manifest.xml" in archive.namelist():
                 manifest = archives.read(archive, "META-INF/manifest.xml", 16 << 20)
                 if b"encryption-data" in manifest:
                     raise PROTECTED
-    elif archives.is_compound(path) and archives.is_encrypted_compound(path):
-        raise PROTECTED
+    elif archives.is_compound(path):
+        if archives.is_encrypted_compound(path):
+            raise PROTECTED
+    else:
+        # Programs save XML under this name, too.
+        markup.check_file(path)
 
 
 def wants_calculation(path):

@@ -290,7 +290,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Lists all sandboxes that are not gone. */
+        /** Lists all sandboxes that are not gone, those of previews too. */
         get: operations["admin_sandboxes"];
         put?: never;
         post?: never;
@@ -310,7 +310,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Ends anybody's sandbox. */
+        /** Ends anybody's sandbox. A preview that was being made in it is begun anew, a few times. */
         delete: operations["admin_end_sandbox"];
         options?: never;
         head?: never;
@@ -1002,9 +1002,32 @@ export interface paths {
         /**
          * Streams the events of a thread: those that are stored and those that come. It stays open. Each is
          *     `{seq, type, at, data}`, and its type is the event's name. A client that was cut off goes on
-         *     with `after`, or with the header `Last-Event-ID`.
+         *     with `after`, or with the header `Last-Event-ID`. A caller may have so many streams open at once, and so
+         *     may all callers together: one more is refused with 429.
          */
         get: operations["threads_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threads/{thread}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what has happened in a thread, the newest page first; the events of a page are in their order.
+         *     A page begins with a message where it holds one, so that it can be shown by itself. What happens
+         *     from then on tells the stream of events, after the number of the last one of the first page; whoever
+         *     may open no stream asks here again, with `after`.
+         */
+        get: operations["threads_history"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1797,7 +1820,12 @@ export interface components {
         /** @description A sandbox that is there, with whose it is. */
         LiveSandboxView: components["schemas"]["SandboxView"] & {
             profile_name: string;
-            /** @description The address of the person; nothing for a service's. */
+            /**
+             * @description What it is for: `code` for people's code, `preview` for what makes previews of files, which is
+             *     nobody's.
+             */
+            purpose: string;
+            /** @description The address of the person; nothing for a service's, and for that of a preview. */
             user_email?: string | null;
             workspace_name: string;
         };
@@ -2053,7 +2081,12 @@ export interface components {
             /** @description What is on it. */
             items: (components["schemas"]["SandboxView"] & {
                 profile_name: string;
-                /** @description The address of the person; nothing for a service's. */
+                /**
+                 * @description What it is for: `code` for people's code, `preview` for what makes previews of files, which is
+                 *     nobody's.
+                 */
+                purpose: string;
+                /** @description The address of the person; nothing for a service's, and for that of a preview. */
                 user_email?: string | null;
                 workspace_name: string;
             })[];
@@ -2203,6 +2236,28 @@ export interface components {
                 seen_at: string;
                 /** @description What the browser called itself. */
                 user_agent: string;
+            }[];
+            /** @description What to send as `cursor` for the next page; nothing where this is the last. */
+            next_cursor?: string | null;
+        };
+        /** @description One page of a list. */
+        Page_ThreadEventView: {
+            /** @description What is on it. */
+            items: {
+                /**
+                 * Format: date-time
+                 * @description When it happened.
+                 */
+                at: string;
+                /** @description What the kind says. */
+                data: Record<string, unknown>;
+                /**
+                 * Format: int64
+                 * @description Counts up from 1 without gaps within one thread.
+                 */
+                seq: number;
+                /** @description What kind of thing it is. */
+                type: string;
             }[];
             /** @description What to send as `cursor` for the next page; nothing where this is the last. */
             next_cursor?: string | null;
@@ -2619,6 +2674,23 @@ export interface components {
          * @enum {string}
          */
         TextMedia: "text" | "json" | "markdown" | "html";
+        /** @description Something that happened in a thread, as its stream tells it. */
+        ThreadEventView: {
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            at: string;
+            /** @description What the kind says. */
+            data: Record<string, unknown>;
+            /**
+             * Format: int64
+             * @description Counts up from 1 without gaps within one thread.
+             */
+            seq: number;
+            /** @description What kind of thing it is. */
+            type: string;
+        };
         /** @description A conversation. */
         ThreadView: {
             /**
@@ -12534,6 +12606,146 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            /** @description The request itself is wrong. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description Nobody is signed in, or with a wrong password or key. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It may be seen and not be done. `code` is the name of a denial of the gate, or `forbidden`. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is no such thing, or the caller may not know of it. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description There is such a route, and not for this method. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description It does not fit what is there. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description More than may be sent. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The body is of another kind than the call takes. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description A quota is reached, or it was tried too often. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server failed, or a stored file was altered (`file_altered`) or lost (`file_lost`). */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /**
+             * @description What makes sandboxes, or the database (`database_unavailable`), cannot be reached, or the machine
+             *     has no room for another sandbox.
+             */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The server's disk has no room (`disk_full`). */
+            507: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    threads_history: {
+        parameters: {
+            query?: {
+                /** @description The `next_cursor` of the page before, for what happened earlier. */
+                cursor?: string;
+                /** @description The number of the last event that the caller has, for what has happened since. */
+                after?: number;
+                /** @description How many at most, from 1 to 500. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Its id */
+                thread: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_ThreadEventView"];
                 };
             };
             /** @description The request itself is wrong. */

@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { answer, api } from './client';
-import type { MessageKind } from './thread-events';
+import type { MessageKind, ThreadEvent } from './thread-events';
 
 /** How often the list of threads is asked for, in milliseconds: a stream has one thread alone. */
 const LIST_EVERY = 5000;
@@ -37,6 +37,24 @@ export const threadQuery = (thread: string) =>
     queryKey: ['thread', thread],
     queryFn: () => answer(api.GET('/api/v1/threads/{thread}', { params: { path: { thread } } })),
   });
+
+/** How many events of a thread are asked for at once. */
+const EVENTS = 300;
+
+/** A page of what has happened in a thread, the newest one or that before a cursor. */
+export async function historyPage(
+  thread: string,
+  cursor: string | undefined,
+  signal?: AbortSignal,
+): Promise<{ events: ThreadEvent[]; cursor: string | null }> {
+  const page = await answer(
+    api.GET('/api/v1/threads/{thread}/history', {
+      params: { path: { thread }, query: { cursor, limit: EVENTS } },
+      signal,
+    }),
+  );
+  return { events: page.items, cursor: page.next_cursor ?? null };
+}
 
 export const createThread = (workspace_id: string) =>
   answer(api.POST('/api/v1/threads', { body: { workspace_id } }));

@@ -1,5 +1,6 @@
 import { asKnownStep, type ProgramOutput, type Shown } from '../api/thread-events';
 import { bytes } from '../format/bytes';
+import { fileName } from '../format/fileName';
 import { decodeMore, fromBase64 } from './bytes';
 import type { Block, Display, Output } from './view';
 
@@ -47,7 +48,7 @@ export function moreOutput(output: Output, event: { type: string; data: unknown 
     case 'left_out':
       return shows(
         output,
-        remark(`${known.data.name} stayed in the sandbox: ${known.data.message}.`),
+        remark(`${fileName(known.data.name)} stayed in the sandbox: ${known.data.message}.`),
       );
     case 'more_left_out':
       return shows(output, remark(`${known.data.files} more files stayed in the sandbox.`));

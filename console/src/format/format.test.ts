@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { bytes } from './bytes';
+import { fileName } from './fileName';
 import { ending, hasPicture, typeName } from './fileType';
 import { ago, countdown, span, took } from './time';
 
@@ -54,4 +55,10 @@ test('a file is called by its ending, else by what it holds', () => {
   expect(ending('a.verylongending')).toBe('');
   expect(hasPicture('photo', 'image/png')).toBe(true);
   expect(hasPicture('a.csv', 'text/csv')).toBe(false);
+});
+
+test('a name of the protocol is read as people know it', () => {
+  expect(fileName('a%20b/%C3%9Cbung.csv')).toBe('a b/Übung.csv');
+  expect(fileName('%E2%80%AEvsc.exe')).toBe('\\u{202e}vsc.exe');
+  expect(fileName('%FF.csv')).toBe('%FF.csv');
 });

@@ -152,6 +152,8 @@ mod tests {
         tls_key = "/key.pem"
         public_url = "https://gb.example.com"
         trusted_proxies = ["10.0.0.1", "10.0.0.2"]
+        max_caller_streams = 10
+        max_streams = 200
         insecure_http = true
         sandbox_enabled = false
         sandbox_gui_config = false
@@ -176,6 +178,10 @@ mod tests {
         assert_eq!(arguments.trusted_proxies.len(), 2);
         assert!(arguments.insecure_http && !arguments.work.sandbox_enabled);
         assert_eq!(arguments.work.log, "debug");
+        assert_eq!(
+            (arguments.max_caller_streams, arguments.max_streams),
+            (10, 200)
+        );
         assert_eq!(arguments.work.history_days, 30);
         assert_eq!(arguments.place.data.as_deref(), Some(Path::new("/data")));
         let said = ALL.lines().filter(|line| line.contains('=')).count();

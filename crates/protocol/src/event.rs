@@ -52,8 +52,8 @@ pub enum EventBody {
     },
     /// A file was pushed into the workspace.
     InputStaged {
-        /// Its name in the workspace.
-        name: FileName,
+        /// Its name in the workspace, as people know it: nobody asks for the file by it.
+        name: String,
         /// Its size in bytes.
         bytes: u64,
         /// Its SHA-256.

@@ -27,6 +27,7 @@ pub mod sandboxes;
 pub mod setup;
 pub(crate) mod spool;
 pub(crate) mod stopping;
+pub(crate) mod streams;
 mod this_machine;
 pub mod threads;
 mod uploads;
@@ -46,10 +47,12 @@ use crate::chat::live::Live;
 use crate::chat::model::ModelClient;
 use crate::config::Config;
 use crate::metrics::Metrics;
+use crate::worker::InHand;
 use gate::BreakGlass;
 use running::Running;
 use spool::Spool;
 use stopping::Stopping;
+use streams::Streams;
 
 /// Does something to its end, also where whoever asked for it goes away meanwhile: a request is dropped
 /// with its connection, and what others see already has to be gone on with.
@@ -89,6 +92,8 @@ struct Inner {
     /// for those that are made in a sandbox, one for those of text.
     preview_wanted: Notify,
     text_preview_wanted: Notify,
+    in_hand: InHand,
+    streams: Streams,
     metrics: Metrics,
     models: ModelClient,
 }
@@ -132,6 +137,8 @@ impl App {
                 live: Live::default(),
                 preview_wanted: Notify::new(),
                 text_preview_wanted: Notify::new(),
+                in_hand: InHand::default(),
+                streams: Streams::default(),
                 metrics: Metrics::default(),
                 models: ModelClient::default(),
             }),
@@ -204,6 +211,16 @@ impl App {
         } else {
             &self.inner.preview_wanted
         }
+    }
+
+    /// The streams of events that are open here.
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.inner.streams
+    }
+
+    /// The previews that are being made here.
+    pub(crate) fn in_hand(&self) -> &InHand {
+        &self.inner.in_hand
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -32,6 +32,8 @@ pub struct Config {
     pub sandbox_gui_config: bool,
     /// For how many days after the end of a sandbox it is kept what ran in it.
     pub history_days: u32,
+    /// How many streams of events there may be at once.
+    pub streams: StreamLimits,
     /// The queues that it works on beside its requests.
     pub queues: Vec<Queue>,
     /// How many lines its log has lost.
@@ -63,6 +65,25 @@ impl MachineRuntime {
         }
     }
 }
+
+/// How many streams of events may be open at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamLimits {
+    /// For one person, or one key.
+    pub per_caller: u32,
+    /// For all of them, in this process.
+    pub in_all: u32,
+}
+
+impl Default for StreamLimits {
+    fn default() -> Self {
+        Self {
+            per_caller: 100,
+            in_all: 2000,
+        }
+    }
+}
+
 /// Says how many lines the log has lost, whoever writes it. Clones share it.
 #[derive(Clone)]
 pub struct LostLines(Arc<dyn Fn() -> u64 + Send + Sync>);
@@ -223,6 +244,7 @@ mod tests {
             sandbox_enabled: true,
             sandbox_gui_config: true,
             history_days: 90,
+            streams: StreamLimits::default(),
             queues: Vec::new(),
             lost_lines: LostLines::default(),
             gateway: GatewayProgram {

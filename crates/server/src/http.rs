@@ -28,7 +28,9 @@ mod requests;
 mod sandboxes;
 mod session;
 mod setup;
+mod streams;
 mod thread_events;
+mod thread_history;
 mod threads;
 mod views;
 mod workspaces;
@@ -132,6 +134,7 @@ fn api() -> OpenApiRouter<App> {
         .routes(routes!(messages::retry))
         .routes(routes!(messages::stop))
         .routes(routes!(thread_events::events))
+        .routes(routes!(thread_history::history))
         .routes(routes!(attachments::upload))
         .routes(routes!(attachments::show, attachments::delete))
         .routes(routes!(attachments::content))

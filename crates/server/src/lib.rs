@@ -21,6 +21,8 @@ mod tls;
 mod worker;
 
 pub use auth::PasswordError;
-pub use config::{Config, GatewayProgram, InvalidSetting, LostLines, MachineRuntime, PublicUrl};
+pub use config::{
+    Config, GatewayProgram, InvalidSetting, LostLines, MachineRuntime, PublicUrl, StreamLimits,
+};
 pub use tls::{TlsError, TlsFiles};
 pub use worker::{Queue, UnknownQueue};

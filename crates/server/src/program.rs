@@ -295,9 +295,11 @@ pub async fn work(mut config: Config, stop: impl Future<Output = ()>) -> Result<
         None => tracing::info!(?queues, "working"),
     }
     let mut background = JoinSet::new();
-    background.spawn(crate::worker::run(app.clone(), queues));
+    let mut workers = JoinSet::new();
+    workers.spawn(crate::worker::run(app.clone(), queues));
     serve_metrics(&mut background, &app, metrics);
-    let worked = until_stopped(&mut background, stop).await;
+    let worked = until_stopped(&mut background, &mut workers, stop).await;
+    end_work(&app, workers).await;
     background.shutdown().await;
     app.store().close().await;
     worked
@@ -316,12 +318,20 @@ fn serve_metrics(background: &mut JoinSet<()>, app: &App, listener: Option<TcpLi
 /// one of its parts would only look alive.
 async fn until_stopped(
     background: &mut JoinSet<()>,
+    workers: &mut JoinSet<()>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ProgramError> {
     tokio::select! {
         () = stop => Ok(()),
-        _ = background.join_next() => Err(ProgramError::Background),
+        Some(_) = background.join_next() => Err(ProgramError::Background),
+        Some(_) = workers.join_next() => Err(ProgramError::Background),
     }
+}
+
+/// Ends the work on queues: of what was being made, no sandbox stays.
+async fn end_work(app: &App, mut workers: JoinSet<()>) {
+    workers.shutdown().await;
+    crate::worker::give_back(app).await;
 }
 
 /// Listens. Where the system chooses the port, `at` names it afterwards.
@@ -380,11 +390,12 @@ impl Server {
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ProgramError> {
         let mut background = JoinSet::new();
+        let mut workers = JoinSet::new();
         let queues = self.app.config().queues.clone();
         background.spawn(self.supervised.run());
         // Without a queue it would end at once, and its end is taken for a fault.
         if !queues.is_empty() {
-            background.spawn(crate::worker::run(self.app.clone(), queues));
+            workers.spawn(crate::worker::run(self.app.clone(), queues));
         }
         background.spawn(crate::worker::mark_driven(self.app.clone()));
         background.spawn(crate::leftovers::remove(self.app.clone()));
@@ -409,7 +420,8 @@ impl Server {
                 Door::Tls(listener) => answer(*listener, routes, limits, stop).await,
             }
         };
-        let served = until_stopped(&mut background, answering).await;
+        let served = until_stopped(&mut background, &mut workers, answering).await;
+        end_work(&self.app, workers).await;
         // Its gateway ends with it: sandboxes stay, for the next one.
         background.shutdown().await;
         self.app.store().close().await;
@@ -427,7 +439,8 @@ mod tests {
         let mut background = JoinSet::new();
         background.spawn(std::future::pending());
         background.spawn(async {});
-        let ended = until_stopped(&mut background, std::future::pending()).await;
+        let ended =
+            until_stopped(&mut background, &mut JoinSet::new(), std::future::pending()).await;
         assert!(matches!(ended, Err(ProgramError::Background)), "{ended:?}");
     }
 
@@ -435,6 +448,7 @@ mod tests {
     async fn a_server_that_is_told_to_stop_has_not_failed() {
         let mut background = JoinSet::new();
         background.spawn(std::future::pending());
-        until_stopped(&mut background, async {}).await.unwrap();
+        let stopped = until_stopped(&mut background, &mut JoinSet::new(), async {}).await;
+        stopped.unwrap();
     }
 }

@@ -21,6 +21,8 @@ use tokio::time::MissedTickBehavior;
 use crate::app::App;
 use crate::failure::chain;
 
+pub(crate) use preview::{InHand, give_back};
+
 /// How often a worker looks whether something is due.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 

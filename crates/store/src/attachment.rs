@@ -12,6 +12,7 @@ use sqlx::any::AnyRow;
 use crate::access::Access;
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement, to_ms};
 use crate::error::StoreError;
+use crate::new_upload::NewUpload;
 use crate::uploaded_name::UploadedName;
 
 /// A file that somebody brought.
@@ -42,19 +43,7 @@ pub struct Attachment {
 }
 
 /// What a new attachment is made of.
-#[derive(Debug, Clone)]
-pub struct NewAttachment {
-    /// Its id.
-    pub id: AttachmentId,
-    /// Its name.
-    pub name: UploadedName,
-    /// Its size.
-    pub bytes: u64,
-    /// The SHA-256 of its bytes, in hexadecimal.
-    pub sha256: String,
-    /// Its media type, by content.
-    pub media_type: String,
-}
+pub type NewAttachment = NewUpload<AttachmentId>;
 
 const UNSENT: &str = "SELECT COUNT(*) AS files, CAST(COALESCE(SUM(bytes), 0) AS BIGINT) AS bytes \
      FROM attachments WHERE workspace_id = $1 AND thread_id IS NULL \
@@ -134,7 +123,7 @@ impl Store {
         Ok(self.attachment(id).await?.map(|found| found.workspace_id))
     }
 
-    /// What was sent into a thread, the newest first.
+    /// What was sent into a thread, the newest message's first.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -144,7 +133,8 @@ impl Store {
     ) -> Result<Vec<Attachment>, StoreError> {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM attachments WHERE thread_id = $1 \
-             ORDER BY message_id DESC, id DESC"
+             ORDER BY (SELECT messages.seq FROM messages \
+             WHERE messages.id = attachments.message_id) DESC, id DESC"
         )))
         .bind(thread.to_string())
         .fetch_all(&self.pool)

@@ -7,6 +7,7 @@ use sqlx::any::AnyRow;
 use crate::access::Access;
 use crate::database::{Columns as _, Store, Transaction, now_ms, statement, unique};
 use crate::error::StoreError;
+use crate::new_upload::NewUpload;
 use crate::uploaded_name::UploadedName;
 
 /// A file of a knowledge base.
@@ -33,19 +34,7 @@ pub struct KnowledgeFile {
 }
 
 /// What a new knowledge file is made of.
-#[derive(Debug, Clone)]
-pub struct NewKnowledgeFile {
-    /// Its id.
-    pub id: KnowledgeFileId,
-    /// Its name.
-    pub name: UploadedName,
-    /// Its size.
-    pub bytes: u64,
-    /// The SHA-256 of its bytes, in hexadecimal.
-    pub sha256: String,
-    /// Its media type, by content.
-    pub media_type: String,
-}
+pub type NewKnowledgeFile = NewUpload<KnowledgeFileId>;
 
 const COLUMNS: &str = "knowledge_files.id, knowledge_files.workspace_id, \
      knowledge_files.user_id, COALESCE(users.name, '') AS added_by, knowledge_files.name, \

@@ -50,7 +50,7 @@ words! {
     LeasePurpose {
         /// People's code. It counts for the quotas of its workspace.
         Code = "code",
-        /// Making previews of files. It counts for no quota, and people do not see it in lists.
+        /// Making previews of files. It counts for no quota, and only system admins see it in lists.
         Preview = "preview",
     }
 }
@@ -284,7 +284,7 @@ impl Store {
         rows.iter().map(read).collect()
     }
 
-    /// The same with the names that people know, for system admins.
+    /// The same with the names that people know, for system admins. Those of previews are among them.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -295,7 +295,7 @@ impl Store {
              JOIN workspaces ON workspaces.id = leases.workspace_id \
              JOIN profiles ON profiles.id = leases.profile_id \
              LEFT JOIN users ON users.id = leases.user_id \
-             WHERE leases.state <> 'ended' AND leases.purpose = 'code' ORDER BY leases.id"
+             WHERE leases.state <> 'ended' ORDER BY leases.id"
         )))
         .fetch_all(&self.pool)
         .await

@@ -172,7 +172,7 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
-    /// The newest messages of a thread, the oldest of them first: at most `limit`, and no more than
+    /// The newest messages of a thread, the oldest of them first, in the order of its events: at most `limit`, and no more than
     /// about 4 MiB with what is kept beside them.
     ///
     /// # Errors
@@ -180,11 +180,11 @@ impl Store {
     pub async fn messages(&self, thread: ThreadId, limit: u32) -> Result<Vec<Message>, StoreError> {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM {FROM} WHERE messages.thread_id = $1 \
-             AND messages.id >= (SELECT MIN(summed.id) FROM (SELECT sized.id, \
-             SUM(sized.bytes) OVER (ORDER BY sized.id DESC) - sized.bytes AS after FROM \
-             (SELECT id, octet_length(body) + octet_length(turns) AS bytes FROM messages \
-             WHERE thread_id = $1 ORDER BY id DESC LIMIT $2) AS sized) AS summed \
-             WHERE summed.after < $3) ORDER BY messages.id DESC"
+             AND messages.seq >= (SELECT MIN(summed.seq) FROM (SELECT sized.seq, \
+             SUM(sized.bytes) OVER (ORDER BY sized.seq DESC) - sized.bytes AS after FROM \
+             (SELECT seq, octet_length(body) + octet_length(turns) AS bytes FROM messages \
+             WHERE thread_id = $1 ORDER BY seq DESC LIMIT $2) AS sized) AS summed \
+             WHERE summed.after < $3) ORDER BY messages.seq DESC"
         )))
         .bind(thread.to_string())
         .bind(i64::from(limit))

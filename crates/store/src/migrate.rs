@@ -12,7 +12,7 @@ struct Step {
     postgres: &'static str,
 }
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     Step {
         both: include_str!("../migrations/0001-first.sql"),
         sqlite: include_str!("../migrations/0001-sqlite.sql"),
@@ -40,6 +40,11 @@ const STEPS: [Step; 6] = [
     },
     Step {
         both: include_str!("../migrations/0006-titles.sql"),
+        sqlite: "",
+        postgres: "",
+    },
+    Step {
+        both: include_str!("../migrations/0007-order.sql"),
         sqlite: "",
         postgres: "",
     },

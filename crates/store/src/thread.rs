@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use glovebox_protocol::ids::{ApiKeyId, MessageId, ThreadId, UserId, WorkspaceId};
-use glovebox_protocol::thread::{ThreadEvent, ThreadEventBody};
+use glovebox_protocol::thread::ThreadEventBody;
 use sqlx::any::AnyRow;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -69,10 +69,6 @@ const COLUMNS: &str = "threads.id, threads.workspace_id, threads.user_id, thread
      threads.is_shared, threads.version, threads.last_seq, threads.created_at, \
      threads.active_at, (SELECT MAX(messages.id) FROM messages \
      WHERE messages.thread_id = threads.id AND messages.state = 'running') AS running_reply";
-
-/// How many bytes of events are read at once: whoever reads holds them for as long as it takes to
-/// tell them, and one event may be a picture.
-const READ_BYTES: i64 = 4 << 20;
 
 const FROM: &str = "threads LEFT JOIN users ON users.id = threads.user_id \
      LEFT JOIN api_keys ON api_keys.id = threads.api_key_id";
@@ -229,43 +225,6 @@ impl Store {
         let seq = changes.tell(id, bodies).await?;
         changes.commit().await?;
         Ok(seq)
-    }
-
-    /// Events of a thread after number `after`: at least one where there is one, at most `limit`,
-    /// and no more than about 4 MiB with the first of them.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn thread_events(
-        &self,
-        id: ThreadId,
-        after: u64,
-        limit: u32,
-    ) -> Result<Vec<ThreadEvent>, StoreError> {
-        let rows = sqlx::query(
-            "SELECT seq, at, body FROM thread_events WHERE thread_id = $1 AND seq > $2 \
-             AND seq <= (SELECT MAX(summed.seq) FROM (SELECT sized.seq, \
-             SUM(sized.bytes) OVER (ORDER BY sized.seq) - sized.bytes AS ahead FROM \
-             (SELECT seq, octet_length(body) AS bytes FROM thread_events \
-             WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS sized) AS summed \
-             WHERE summed.ahead < $4) ORDER BY seq",
-        )
-        .bind(id.to_string())
-        .bind(i64::try_from(after).unwrap_or(i64::MAX))
-        .bind(i64::from(limit))
-        .bind(READ_BYTES)
-        .fetch_all(&self.pool)
-        .await
-        .map_err(statement("reading events of a thread"))?;
-        rows.iter()
-            .map(|row| {
-                Ok(ThreadEvent {
-                    seq: u64::try_from(row.number("seq")?).unwrap_or(0),
-                    at: row.time("at")?,
-                    body: row.document("body")?,
-                })
-            })
-            .collect()
     }
 }
 

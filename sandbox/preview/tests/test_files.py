@@ -2,36 +2,19 @@
 
 import json
 import os
-import tempfile
 import unittest
-from unittest import mock
 
 import documents
-import main
 import pages
 import tables
 import workbooks
+from place import Place
 from trouble import Trouble
 
 DATA = os.path.join(os.path.dirname(__file__), "../../../crates/cli/tests/real_files/data")
 
 
-class Files(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.out = main.Out(os.path.join(self.folder.name, "out"))
-        self.out.tell = lambda **_: None
-        without = mock.patch("shutil.which", lambda _: None)
-        without.start()
-        self.addCleanup(without.stop)
-
-    def write(self, name, content):
-        path = os.path.join(self.folder.name, name)
-        with open(path, "wb") as file:
-            file.write(content)
-        return path
-
+class Files(Place):
     def sheet(self, number=1):
         with open(self.out.path(f"sheet-{number}.json")) as file:
             return json.load(file)

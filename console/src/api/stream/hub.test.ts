@@ -50,12 +50,14 @@ const settled = async () => {
 function makeWorld() {
   const connections: Connection[] = [];
   const timers: { ms: number; fire: () => void }[] = [];
+  const stored: { events: ThreadEvent[] } = { events: [] };
   const world: World = {
     open: (thread, after, signal) => {
       const connection = new Connection(thread, after, signal);
       connections.push(connection);
       return connection;
     },
+    ask: (_, after) => Promise.resolve(stored.events.filter(({ seq }) => seq > after)),
     later: (ms, signal) =>
       new Promise((fire) => {
         timers.push({ ms, fire });
@@ -67,7 +69,7 @@ function makeWorld() {
     if (!connection) throw new Error('there is no connection');
     return connection;
   };
-  return { world, connections, timers, last };
+  return { world, connections, timers, last, stored };
 }
 
 function listen() {
@@ -180,6 +182,33 @@ test('a thread that is not there for this person is not asked for again', async 
     await settled();
     expect(connections).toHaveLength(1);
   }
+});
+
+test('where the server has no more streams it is asked again and again, until it has one', async () => {
+  const { world, timers, last, connections, stored } = makeWorld();
+  const hub = new Hub(world);
+  const page = listen();
+  hub.watch('1', wanted('t', 1), page.hear);
+  stored.events = [1, 2, 3].map(event);
+  last().fail(new Refused(429));
+  await settled();
+  expect(page.link()).toBe('asking');
+  expect(page.seqs()).toEqual([2, 3]);
+  stored.events = [1, 2, 3, 4].map(event);
+  const pause = timers.at(-1);
+  expect(pause?.ms).toBe(3000);
+  pause?.fire();
+  await settled();
+  last().fail(new Refused(429));
+  await settled();
+  expect(page.seqs()).toEqual([2, 3, 4]);
+  timers.at(-1)?.fire();
+  await settled();
+  expect(last().after).toBe(4);
+  await last().give(5);
+  expect(connections).toHaveLength(3);
+  expect(page.link()).toBe('live');
+  expect(page.seqs()).toEqual([2, 3, 4, 5]);
 });
 
 test('events that do not follow the last one are asked for again', async () => {

@@ -2,10 +2,11 @@ import type { ThreadEvent } from '../thread-events';
 import { Refused } from './open';
 
 /**
- * How the stream of a thread is: on its way, there, lost and tried again, or over because there is
- * no such thread for this person or nobody is signed in.
+ * How the stream of a thread is: on its way, there, replaced by asking again and again where the
+ * server has no more of them, lost and tried again, or over because there is no such thread for
+ * this person or nobody is signed in.
  */
-export type Link = 'connecting' | 'live' | 'lost' | 'gone' | 'signed_out';
+export type Link = 'connecting' | 'live' | 'asking' | 'lost' | 'gone' | 'signed_out';
 
 export interface News {
   events: readonly ThreadEvent[];
@@ -17,6 +18,8 @@ export type Hear = (news: News) => void;
 /** What a line needs of the world. */
 export interface World {
   open: (thread: string, after: number, signal: AbortSignal) => AsyncIterable<ThreadEvent[]>;
+  /** What is stored after a number. */
+  ask: (thread: string, after: number, signal: AbortSignal) => Promise<ThreadEvent[]>;
   /** Resolves after so many milliseconds, or when the signal comes. */
   later: (ms: number, signal: AbortSignal) => Promise<void>;
 }
@@ -26,6 +29,9 @@ const SILENCE_MS = 40_000;
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 10_000;
+
+/** How often is asked where the server has no stream to give. */
+const ASK_EVERY_MS = 3000;
 
 /** The stream of one thread, for whoever listens. It begins anew where it was cut. */
 export class Line {
@@ -92,10 +98,16 @@ export class Line {
       try {
         await this.#read(signal, () => (delay = FIRST_DELAY_MS));
       } catch (error) {
-        const end = error instanceof Refused ? endOf(error.status) : null;
+        const status = error instanceof Refused ? error.status : 0;
+        const end = endOf(status);
         if (end !== null) {
           this.#tell([], end);
           return;
+        }
+        if (status === 429 && (await this.#ask(signal))) {
+          delay = FIRST_DELAY_MS;
+          await this.world.later(ASK_EVERY_MS, this.#pause.signal);
+          continue;
         }
       }
       // A new beginning that was asked for is no loss, nor is the end.
@@ -119,12 +131,29 @@ export class Line {
       silence.abort();
       if (part === null || part.done === true || signal.aborted) return;
       onLife();
-      const events = part.value.filter(({ seq }) => seq > this.#seq);
-      if (events.some(({ seq }, index) => seq !== this.#seq + 1 + index)) return;
-      this.#seq += events.length;
-      this.#events.push(...events);
-      if (events.length > 0 || this.#link !== 'live') this.#tell(events, 'live');
+      if (!this.#take(part.value, 'live')) return;
     }
+  }
+
+  /** Asks once for what is new. Says whether there was an answer. */
+  async #ask(signal: AbortSignal): Promise<boolean> {
+    try {
+      const events = await this.world.ask(this.thread, this.#seq, signal);
+      return !signal.aborted && this.#take(events, 'asking');
+    } catch {
+      // The next stream that is asked for says what is the matter.
+      return false;
+    }
+  }
+
+  /** Tells what is new. Says whether it followed the last that was told. */
+  #take(told: readonly ThreadEvent[], link: Link): boolean {
+    const events = told.filter(({ seq }) => seq > this.#seq);
+    if (events.some(({ seq }, index) => seq !== this.#seq + 1 + index)) return false;
+    this.#seq += events.length;
+    this.#events.push(...events);
+    if (events.length > 0 || this.#link !== link) this.#tell(events, link);
+    return true;
   }
 
   #tell(events: readonly ThreadEvent[], link: Link) {

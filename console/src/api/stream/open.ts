@@ -10,6 +10,23 @@ export class Refused extends Error {
   }
 }
 
+/** How many events are asked for at once where there is no stream. */
+const EVENTS = 500;
+
+/** The events of a thread after a number, as they are stored. */
+export async function askThread(
+  thread: string,
+  after: number,
+  signal: AbortSignal,
+): Promise<ThreadEvent[]> {
+  const id = encodeURIComponent(thread);
+  const path = `/api/v1/threads/${id}/history?after=${after}&limit=${EVENTS}`;
+  const response = await fetch(path, { signal, cache: 'no-store' });
+  if (!response.ok) throw new Refused(response.status);
+  const page = (await response.json()) as { items: ThreadEvent[] };
+  return page.items;
+}
+
 /**
  * The events of a thread after a number, in parts as they come. A part without any is a sign of
  * life.

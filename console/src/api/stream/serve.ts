@@ -1,6 +1,6 @@
 import { Hub } from './hub';
 import type { News } from './line';
-import { openThread } from './open';
+import { askThread, openThread } from './open';
 
 /** What a page says to the hub. */
 export type Ask =
@@ -25,7 +25,7 @@ const later = (ms: number, signal: AbortSignal) =>
 
 /** Makes what serves the pages that connect to it. */
 export function makeServe(): (port: MessagePort) => void {
-  const hub = new Hub({ open: openThread, later });
+  const hub = new Hub({ open: openThread, ask: askThread, later });
   setInterval(() => hub.sweep(), SWEEP_MS);
   return (port) => {
     port.onmessage = ({ data }: MessageEvent<Ask>) => {

@@ -3,6 +3,7 @@ import { useChange } from '../../api/change';
 import { sandboxesQuery } from '../../api/queries';
 import type { LiveSandbox } from '../../api/views';
 import { EndSandbox } from '../../parts/EndSandbox';
+import { whose } from './whose';
 
 interface Props {
   sandbox: LiveSandbox;
@@ -22,10 +23,12 @@ export function EndAnySandbox({ sandbox, onClose }: Props) {
   return (
     <EndSandbox
       sandbox={sandbox}
-      title={`End the sandbox of ${sandbox.user_email ?? 'a service'}?`}
+      title={`End the sandbox of ${whose(sandbox)}?`}
       change={end}
       onClose={onClose}
     >
+      {sandbox.purpose === 'preview' &&
+        'The preview that is made in it is begun anew in another one, a few times. '}
       It is a sandbox of {sandbox.workspace_name}:{' '}
     </EndSandbox>
   );

@@ -8,12 +8,13 @@ import { Loaded } from '../../parts/Loaded';
 import { Page, Panel } from '../../parts/Page';
 import { idColumn, limitColumns, madeColumn, stateColumn } from '../../parts/sandboxes';
 import { EndAnySandbox } from './EndAnySandbox';
+import { whose } from './whose';
 
 const facts: readonly Column<LiveSandbox>[] = [
   {
     name: 'Who',
-    order: (one) => one.user_email ?? '',
-    cell: (one) => one.user_email ?? 'a service',
+    order: whose,
+    cell: whose,
   },
   { name: 'Workspace', order: (one) => one.workspace_name, cell: (one) => one.workspace_name },
   {
@@ -42,7 +43,10 @@ export function SandboxesPage() {
     },
   ];
   return (
-    <Page title="Sandboxes live" about="Every sandbox that is there now, in all workspaces.">
+    <Page
+      title="Sandboxes live"
+      about="Every sandbox that is there now, in all workspaces, those too in which previews of files are made."
+    >
       <Panel title="Live">
         <Loaded query={query}>
           {(page) => (
@@ -52,9 +56,9 @@ export function SandboxesPage() {
               rowKey={(one) => one.id}
               columns={columns}
               words={(one) =>
-                `${one.user_email ?? 'a service'} ${one.workspace_name} ${one.profile_name} ${one.state} ${one.id}`
+                `${whose(one)} ${one.workspace_name} ${one.profile_name} ${one.state} ${one.id}`
               }
-              empty="No sandboxes. One shows here as soon as somebody runs code."
+              empty="No sandboxes. One shows here as soon as somebody runs code or looks at a file."
             />
           )}
         </Loaded>

@@ -56,7 +56,7 @@ function NoThread() {
 
 function Shown({ thread }: { thread: Thread }) {
   const { user } = useSession();
-  const { state, link } = useThread(thread.id, user.id);
+  const { state, link, earlier } = useThread(thread.id, user.id);
   useReadAgain(thread, state);
   const isRead = state.seq >= thread.last_seq || state.items.length > 0;
   const running = runningReply(state);
@@ -73,6 +73,7 @@ function Shown({ thread }: { thread: Thread }) {
       <Timeline
         thread={thread}
         state={state}
+        earlier={earlier}
         isLoading={!isRead && link !== 'gone'}
         running={running}
         stop={stop}
@@ -116,6 +117,14 @@ function ConnectionNotice({ link }: { link: StreamLink }) {
     return (
       <Notice tone="warn" title="The connection is lost">
         What you see is the last that arrived. It goes on by itself as soon as the server answers.
+      </Notice>
+    );
+  }
+  if (link === 'asking') {
+    return (
+      <Notice tone="info" title="There are too many live connections">
+        The server gives no more of them just now, so this page asks every few seconds what is new.
+        Close pages with threads that you do not need.
       </Notice>
     );
   }

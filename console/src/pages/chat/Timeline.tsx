@@ -1,9 +1,11 @@
 import { Button } from '@mantine/core';
 import { useEffect } from 'react';
 import type { Thread } from '../../api/views';
+import type { Earlier } from '../../chat/useThread';
 import type { Item, Reply, ThreadState } from '../../chat/view';
 import { useSession } from '../../frame/useSession';
 import { sentence } from '../../format/sentence';
+import { FailureNote } from '../../parts/FailureNote';
 import { Notice } from '../../parts/Notice';
 import { FileCards } from './FileCard';
 import { MessageBlock } from './MessageBlock';
@@ -15,6 +17,8 @@ import type { Stop } from './useStop';
 interface Props {
   thread: Thread;
   state: ThreadState;
+  /** What was before it, where something was. */
+  earlier: Earlier | null;
   isLoading: boolean;
   running: Reply | null;
   /** Ends what runs; nothing for those who may not. */
@@ -22,9 +26,11 @@ interface Props {
 }
 
 /** Messages, replies and what else happened, oldest first. */
-export function Timeline({ thread, state, isLoading, running, stop }: Props) {
+export function Timeline({ thread, state, earlier, isLoading, running, stop }: Props) {
   const { user } = useSession();
-  const { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd } = useStickToEnd();
+  const first = state.items[0]?.id;
+  const { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd, keepPlace } =
+    useStickToEnd(first);
   const last = state.items.findLast((item) => item.kind === 'message');
   const ownLast = last?.author.user === user.id ? last.id : null;
   // Whoever sends something wants to see what comes of it, wherever they have read.
@@ -43,6 +49,7 @@ export function Timeline({ thread, state, isLoading, running, stop }: Props) {
     >
       <div ref={content} className={styles.items}>
         {isLoading && <div role="status">Loading</div>}
+        {earlier && <EarlierMessages earlier={earlier} keepPlace={keepPlace} />}
         {!isLoading && state.items.length === 0 && <div>Nothing was said here yet.</div>}
         {state.items.map((item) => (
           <ItemBlock
@@ -62,6 +69,27 @@ export function Timeline({ thread, state, isLoading, running, stop }: Props) {
           </Button>
         </div>
       )}
+    </div>
+  );
+}
+
+interface EarlierProps {
+  earlier: Earlier;
+  /** What is in sight stays there when something comes above it. */
+  keepPlace: () => void;
+}
+
+function EarlierMessages({ earlier, keepPlace }: EarlierProps) {
+  const ask = () => {
+    keepPlace();
+    earlier.ask();
+  };
+  return (
+    <div>
+      <Button size="xs" variant="default" loading={earlier.isAsked} onClick={ask}>
+        Earlier messages
+      </Button>
+      <FailureNote error={earlier.error} />
     </div>
   );
 }

@@ -1,4 +1,12 @@
-import { type MouseEvent, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
+import {
+  type MouseEvent,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
 import { type Extent, extentOf, isEnd, staysAtEnd } from './stick';
 
 interface Stick {
@@ -9,10 +17,15 @@ interface Stick {
   /** Whoever unfolds something wants to read it from its beginning. */
   onClickCapture: (event: MouseEvent) => void;
   toEnd: () => void;
+  /** Whoever asks for more above goes on reading where they are. */
+  keepPlace: () => void;
 }
 
-/** Keeps the newest in sight while it grows, unless somebody has gone up to read. */
-export function useStickToEnd(): Stick {
+/**
+ * Keeps the newest in sight while it grows, unless somebody has gone up to read. `first` names what
+ * stands uppermost.
+ */
+export function useStickToEnd(first: string | undefined): Stick {
   const scroll = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const isStuck = useRef(true);
@@ -27,6 +40,21 @@ export function useStickToEnd(): Stick {
   const toEnd = useCallback(() => {
     if (scroll.current) settle(scroll.current, true);
   }, [settle]);
+  /** How far from the end somebody reads who has asked for more above. */
+  const fromEnd = useRef<number | null>(null);
+  const keepPlace = () => {
+    const box = scroll.current;
+    if (box === null) return;
+    fromEnd.current = box.scrollHeight - box.scrollTop;
+    isStuck.current = false;
+  };
+  useLayoutEffect(() => {
+    const box = scroll.current;
+    if (box === null || fromEnd.current === null) return;
+    box.scrollTop = box.scrollHeight - fromEnd.current;
+    fromEnd.current = null;
+    settle(box, false);
+  }, [first, settle]);
   const onScroll = () => {
     const box = scroll.current;
     if (!box) return;
@@ -49,5 +77,5 @@ export function useStickToEnd(): Stick {
     observer.observe(box);
     return () => observer.disconnect();
   }, [settle]);
-  return { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd };
+  return { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd, keepPlace };
 }

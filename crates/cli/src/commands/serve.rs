@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use glovebox_protocol::error::ErrorCode;
 use glovebox_server::program::{ProgramError, Server, open_store};
 use glovebox_server::{
-    Config, GatewayProgram, LostLines, MachineRuntime, PublicUrl, Queue, TlsFiles,
+    Config, GatewayProgram, LostLines, MachineRuntime, PublicUrl, Queue, StreamLimits, TlsFiles,
 };
 use glovebox_store::StoreError;
 
@@ -32,6 +32,10 @@ pub(crate) async fn serve(
         listen: arguments.listen,
         metrics_listen: arguments.work.metrics_listen,
         history_days: arguments.work.history_days,
+        streams: StreamLimits {
+            per_caller: arguments.max_caller_streams,
+            in_all: arguments.max_streams,
+        },
         tls: tls(arguments)?,
         public_url: public_url.transpose().map_err(|error| usage(&error))?,
         trusted_proxies: arguments.trusted_proxies.clone(),
@@ -181,6 +185,7 @@ pub(crate) fn config(
         sandbox_enabled: true,
         sandbox_gui_config: true,
         history_days: 90,
+        streams: StreamLimits::default(),
         queues: Vec::new(),
         lost_lines: LostLines::default(),
         gateway: GatewayProgram {

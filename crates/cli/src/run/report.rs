@@ -8,7 +8,6 @@ use chrono::Utc;
 use glovebox_box::weakness::Weakness;
 use glovebox_protocol::artifact::LeftOutReason;
 use glovebox_protocol::event::{Event, EventBody};
-use glovebox_protocol::file::FileName;
 
 use super::safe_name::SafePath;
 use crate::failure::Failure;
@@ -35,8 +34,8 @@ pub(crate) struct Reporter {
     audience: Audience,
     seq: u64,
     keeps_colours: bool,
-    /// The names of the files that went in.
-    staged: HashSet<FileName>,
+    /// The names of the files that went in, for people.
+    staged: HashSet<String>,
     /// How many files that stay in the sandbox were told of, and how many were not.
     left_out: (usize, u64),
 }
@@ -194,7 +193,7 @@ impl Reporter {
                 name,
                 reason: LeftOutReason::TypeNotAllowed,
                 ..
-            } if self.staged.contains(name) => Vec::new(),
+            } if self.staged.contains(&name.for_display()) => Vec::new(),
             EventBody::LeftOut { .. } if self.left_out.0 >= MAX_LEFT_OUT => {
                 self.left_out.1 += 1;
                 Vec::new()

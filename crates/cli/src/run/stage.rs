@@ -34,7 +34,7 @@ pub(crate) async fn stage(
             .await?;
         session
             .tell(EventBody::InputStaged {
-                name: input.name.clone(),
+                name: input.name.for_display(),
                 bytes: staged.bytes,
                 sha256: staged.sha256,
             })

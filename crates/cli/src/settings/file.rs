@@ -204,7 +204,7 @@ mod tests {
         "#);
         insta::assert_snapshot!(refused("\n[server]\nlisten = '127.0.0.1:1'"), @"
         error: reading settings: gb.toml:2: there is no setting `server`
-          fix: the settings are listen, tls_cert, tls_key, public_url, trusted_proxies, insecure_http, sandbox_gui_config, runtime, docker_socket, max_sandboxes, max_memory, accept_weaker, queues, sandbox_enabled, log, metrics_listen, history_days, data, server_data, database
+          fix: the settings are listen, tls_cert, tls_key, public_url, trusted_proxies, max_caller_streams, max_streams, insecure_http, sandbox_gui_config, runtime, docker_socket, max_sandboxes, max_memory, accept_weaker, queues, sandbox_enabled, log, metrics_listen, history_days, data, server_data, database
         ");
         insta::assert_snapshot!(refused("log = 'info'\n\nlisten = 8080"), @r#"
         error: reading settings: gb.toml:3: `listen` has to be a text, not integer

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures_util::Stream;
 use glovebox_protocol::ids::AttachmentId;
-use glovebox_store::{Access, Attachment, NewAttachment, Permission, StoreError, UploadedName};
+use glovebox_store::{Access, Attachment, NewAttachment, StoreError, UploadedName};
 
 use super::App;
-use super::threads::ChatError;
+use super::threads::{ChatError, needs_write};
 use super::uploads::too_large;
 use crate::failure::chain;
 
@@ -30,9 +30,7 @@ impl App {
         announced: Option<u64>,
         parts: impl Stream<Item = Result<Bytes, E>> + Unpin,
     ) -> Result<Attachment, ChatError> {
-        if !access.may(Permission::Write) {
-            return Err(ChatError::Forbidden("viewers read and do not write"));
-        }
+        needs_write(access)?;
         let limits = self.file_limits(access).await?;
         let (files, waiting) = self.store().unsent(access).await?;
         let left = limits.total_bytes.saturating_sub(waiting);
@@ -47,13 +45,7 @@ impl App {
         let (id, name) = (AttachmentId::new(), UploadedName::of(name));
         let receiving = self.receive(id.into(), name.as_str(), limit, parts);
         let (received, upload) = receiving.await?;
-        let new = NewAttachment {
-            id,
-            name,
-            bytes: received.bytes,
-            sha256: received.sha256,
-            media_type: received.media_type,
-        };
+        let new = received.kept_as(id, name);
         let (app, access_of, total) = (self.clone(), access.clone(), limits.total_bytes);
         let keep = async move { app.keep_attachment(&access_of, &new, total).await };
         self.keep_received(id.into(), upload, keep).await?;

@@ -4,11 +4,11 @@ use bytes::Bytes;
 use futures_util::Stream;
 use glovebox_protocol::ids::KnowledgeFileId;
 use glovebox_store::{
-    Access, Actor, Entry, KnowledgeFile, NewKnowledgeFile, Permission, StoreError, UploadedName,
+    Access, Actor, Entry, KnowledgeFile, NewKnowledgeFile, StoreError, UploadedName,
 };
 
 use super::App;
-use super::threads::ChatError;
+use super::threads::{ChatError, needs_write};
 use super::uploads::too_large;
 
 impl App {
@@ -34,13 +34,7 @@ impl App {
         let id = KnowledgeFileId::new();
         let receiving = self.receive(id.into(), name.as_str(), limit, parts);
         let (received, upload) = receiving.await?;
-        let new = NewKnowledgeFile {
-            id,
-            name,
-            bytes: received.bytes,
-            sha256: received.sha256,
-            media_type: received.media_type,
-        };
+        let new = received.kept_as(id, name);
         let (app, access_of, actor) = (self.clone(), access.clone(), actor.clone());
         let keep = async move { app.keep_knowledge(&access_of, &actor, &new).await };
         self.keep_received(id.into(), upload, keep).await?;
@@ -52,9 +46,7 @@ impl App {
         access: &Access,
         name: &str,
     ) -> Result<UploadedName, ChatError> {
-        if !access.may(Permission::Write) {
-            return Err(ChatError::Forbidden("viewers read and do not write"));
-        }
+        needs_write(access)?;
         let name = UploadedName::of(name);
         let before = self.store().knowledge_file_named(access, name.as_str());
         match before.await? {
@@ -108,9 +100,7 @@ impl App {
         id: KnowledgeFileId,
     ) -> Result<(), ChatError> {
         let found = self.knowledge_file(access, id).await?;
-        if !access.may(Permission::Write) {
-            return Err(ChatError::Forbidden("viewers read and do not write"));
-        }
+        needs_write(access)?;
         let mut changes = self.store().begin().await?;
         if !changes.delete_knowledge_file(access, id).await? {
             return Err(ChatError::NotFound("knowledge file"));

@@ -26,7 +26,7 @@ use contents::Contents;
 use format::{Format, Way};
 
 /// The number of what makes previews: raised when it makes better ones, which are then made anew.
-pub(crate) const RENDERER: i64 = 1;
+pub(crate) const RENDERER: i64 = 2;
 
 /// The kind of task that makes one.
 pub(crate) const MAKE: &str = "make";

@@ -114,6 +114,15 @@ fn title(given: &str) -> Result<String, ChatError> {
     Ok(title.to_owned())
 }
 
+/// Refuses those who may only read.
+pub(super) fn needs_write(access: &Access) -> Result<(), ChatError> {
+    if access.may(Permission::Write) {
+        Ok(())
+    } else {
+        Err(ChatError::Forbidden("viewers read and do not write"))
+    }
+}
+
 impl App {
     /// Begins a thread.
     ///
@@ -125,9 +134,7 @@ impl App {
         given: Option<&str>,
         is_shared: bool,
     ) -> Result<Thread, ChatError> {
-        if !access.may(Permission::Write) {
-            return Err(ChatError::Forbidden("viewers read and do not write"));
-        }
+        needs_write(access)?;
         let new = NewThread {
             id: ThreadId::new(),
             title: given.map(title).transpose()?,

@@ -4,7 +4,9 @@
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use glovebox_protocol::content::{Archive, Check, FileType};
-use glovebox_store::{Access, ObjectKey, Quotas, StoreError, Transaction, Upload};
+use glovebox_store::{
+    Access, NewUpload, ObjectKey, Quotas, StoreError, Transaction, Upload, UploadedName,
+};
 use ring::digest::{Context, SHA256};
 
 use super::threads::ChatError;
@@ -22,6 +24,19 @@ pub(crate) struct Received {
     pub(crate) sha256: String,
     /// By content.
     pub(crate) media_type: String,
+}
+
+impl Received {
+    /// What is kept of it, under an id and a name.
+    pub(super) fn kept_as<Id>(self, id: Id, name: UploadedName) -> NewUpload<Id> {
+        NewUpload {
+            id,
+            name,
+            bytes: self.bytes,
+            sha256: self.sha256,
+            media_type: self.media_type,
+        }
+    }
 }
 
 impl App {

@@ -227,7 +227,7 @@ async fn put(
             reply: turn.reply(),
             step,
             event: EventBody::InputStaged {
-                name: file.name.clone(),
+                name: file.name.for_display(),
                 bytes: file.bytes,
                 sha256,
             },

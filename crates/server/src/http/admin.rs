@@ -212,13 +212,16 @@ pub(crate) async fn change_workspace(
 pub(crate) struct LiveSandboxView {
     #[serde(flatten)]
     sandbox: SandboxView,
-    /// The address of the person; nothing for a service's.
+    /// What it is for: `code` for people's code, `preview` for what makes previews of files, which is
+    /// nobody's.
+    purpose: String,
+    /// The address of the person; nothing for a service's, and for that of a preview.
     user_email: Option<String>,
     workspace_name: String,
     profile_name: String,
 }
 
-/// Lists all sandboxes that are not gone.
+/// Lists all sandboxes that are not gone, those of previews too.
 #[utoipa::path(get, path = "/api/v1/admin/sandboxes", tag = "admin",
     security(("session" = [])), responses((status = 200, body = Page<LiveSandboxView>), Errors))]
 pub(crate) async fn sandboxes(
@@ -228,6 +231,7 @@ pub(crate) async fn sandboxes(
     let live = app.store().live_leases_with_names().await?;
     let view =
         |(lease, names): (glovebox_store::Lease, glovebox_store::LeaseNames)| LiveSandboxView {
+            purpose: lease.purpose.to_string(),
             sandbox: lease.into(),
             user_email: names.user_email,
             workspace_name: names.workspace,
@@ -239,7 +243,7 @@ pub(crate) async fn sandboxes(
     }))
 }
 
-/// Ends anybody's sandbox.
+/// Ends anybody's sandbox. A preview that was being made in it is begun anew, a few times.
 #[utoipa::path(delete, path = "/api/v1/admin/sandboxes/{sandbox}", tag = "admin",
     params(("sandbox" = String, Path, description = "Its id")),
     security(("session" = [])), responses((status = 200, body = SandboxView), Errors))]

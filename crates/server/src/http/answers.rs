@@ -99,7 +99,8 @@ impl PageQuery {
         self.shown() + 1
     }
 
-    fn shown(&self) -> u32 {
+    /// How many are shown.
+    pub(crate) fn shown(&self) -> u32 {
         self.limit.map_or(PAGE, |PageSize(limit)| limit)
     }
 

@@ -6,7 +6,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::ArtifactId;
-use glovebox_store::{Access, Artifact, ArtifactFilter, KeyScope, UploadedName};
+use glovebox_store::{Access, Artifact, ArtifactFilter, KeyScope, ObjectKey, UploadedName};
 use http::StatusCode;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -32,6 +32,18 @@ pub(super) fn download(encoded: &str, bytes: u64) -> [(&'static str, String); 3]
         ),
         ("content-length", bytes.to_string()),
     ]
+}
+
+/// A file of the object store, for a browser to save; `encoded` is its name as it stands in an address.
+pub(super) async fn stored(
+    app: &App,
+    key: impl Into<ObjectKey>,
+    encoded: &str,
+    bytes: u64,
+    sha256: &str,
+) -> Result<Response, ApiError> {
+    let stream = app.objects().read_stored(key, bytes, sha256).await?;
+    Ok((download(encoded, bytes), Body::from_stream(stream)).into_response())
 }
 
 /// The name under which a browser saves a file: cleaned as those that people bring, since code may call
@@ -146,12 +158,8 @@ pub(crate) async fn content(
     Path(artifact): Path<String>,
 ) -> Result<Response, ApiError> {
     let (_, artifact) = find(&app, &caller, &artifact).await?;
-    let stream = app
-        .objects()
-        .read_stored(artifact.bytes_id(), artifact.bytes, &artifact.sha256)
-        .await?;
-    let headers = download(&artifact.name, artifact.bytes);
-    Ok((headers, Body::from_stream(stream)).into_response())
+    let (id, name) = (artifact.bytes_id(), &artifact.name);
+    stored(&app, id, name, artifact.bytes, &artifact.sha256).await
 }
 
 /// Lists the versions of an artifact's name in its thread, else in its sandbox, the newest first.

@@ -3,9 +3,9 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use chrono::{DateTime, Utc};
-use glovebox_protocol::ids::AttachmentId;
+use glovebox_protocol::ids::{AttachmentId, WorkspaceId};
 use glovebox_store::{Access, Attachment, KeyScope};
 use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, StatusCode};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::answers::Errors;
-use super::artifacts::{download, encoded_name};
+use super::artifacts::{encoded_name, stored};
 use super::body::FileBytes;
 use super::caller::Caller;
 use super::error::ApiError;
@@ -56,9 +56,16 @@ impl From<Attachment> for AttachmentView {
 #[into_params(parameter_in = Query)]
 pub(crate) struct UploadQuery {
     /// The workspace; with an API key it is the key's own.
-    pub(super) workspace_id: Option<String>,
+    workspace_id: Option<String>,
     /// What the file is called.
     pub(super) name: String,
+}
+
+impl UploadQuery {
+    /// The workspace that is named, if one is.
+    pub(super) fn workspace(&self) -> Result<Option<WorkspaceId>, ApiError> {
+        self.workspace_id.as_deref().map(workspace_id).transpose()
+    }
 }
 
 /// How long a body says that it is.
@@ -80,13 +87,8 @@ pub(crate) async fn upload(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<AttachmentView>), ApiError> {
-    let workspace = query
-        .workspace_id
-        .as_deref()
-        .map(workspace_id)
-        .transpose()?;
     let scope = Some(KeyScope::FilesWrite);
-    let access = caller.access(&app, workspace, scope).await?;
+    let access = caller.access(&app, query.workspace()?, scope).await?;
     let parts = body.into_data_stream();
     let stored = app
         .upload_attachment(&access, &query.name, announced(&headers), parts)
@@ -136,12 +138,8 @@ pub(crate) async fn content(
     Path(attachment): Path<String>,
 ) -> Result<Response, ApiError> {
     let (_, found) = find(&app, &caller, &attachment, KeyScope::ThreadsRead).await?;
-    let stream = app
-        .objects()
-        .read_stored(found.id, found.bytes, &found.sha256)
-        .await?;
-    let headers = download(&encoded_name(&found.name), found.bytes);
-    Ok((headers, Body::from_stream(stream)).into_response())
+    let name = encoded_name(&found.name);
+    stored(&app, found.id, &name, found.bytes, &found.sha256).await
 }
 
 /// Throws away a file that was not sent.

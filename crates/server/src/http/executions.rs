@@ -21,9 +21,11 @@ use super::body::JsonObject;
 use super::caller::Caller;
 use super::error::ApiError;
 use super::sandboxes::{RUN, sandbox_id};
+use super::streams;
 use super::views::ExecutionView;
 use crate::app::App;
 use crate::app::executions::{ExecutionError, Wish};
+use crate::app::streams::OpenStream;
 use crate::failure::chain;
 
 /// How often a stream without anything to say shows that it is there.
@@ -194,8 +196,10 @@ pub(crate) async fn events(
     let (sandbox, id) = (sandbox_id(&sandbox)?, execution_id(&execution)?);
     let access = caller.access_to(&app, sandbox, RUN).await?;
     app.execution(&access, sandbox, id).await?;
+    let open = streams::open(&app, &caller)?;
     let after = query.after.or_else(|| last_event_id(&headers)).unwrap_or(0);
     let follow = Follow {
+        _open: open,
         app,
         sandbox,
         id,
@@ -212,6 +216,8 @@ pub(crate) async fn events(
 
 /// A reader of one execution's events.
 struct Follow {
+    /// Counts it for as long as it is there.
+    _open: OpenStream,
     app: App,
     sandbox: glovebox_protocol::ids::SandboxId,
     id: ExecutionId,

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use chrono::{DateTime, Utc};
 use glovebox_protocol::ids::KnowledgeFileId;
 use glovebox_store::{Access, KeyScope, KnowledgeFile};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::answers::{Errors, Page, PageQuery, PageSize};
-use super::artifacts::{download, encoded_name};
+use super::artifacts::{encoded_name, stored};
 use super::attachments::{UploadQuery, announced};
 use super::body::FileBytes;
 use super::caller::{Caller, From as Sender};
@@ -102,13 +102,8 @@ pub(crate) async fn add(
     headers: HeaderMap,
     body: Body,
 ) -> Result<(StatusCode, Json<KnowledgeFileView>), ApiError> {
-    let workspace = query
-        .workspace_id
-        .as_deref()
-        .map(workspace_id)
-        .transpose()?;
     let scope = Some(KeyScope::KnowledgeWrite);
-    let access = caller.access(&app, workspace, scope).await?;
+    let access = caller.access(&app, query.workspace()?, scope).await?;
     let actor = caller.actor(&from);
     let parts = body.into_data_stream();
     let stored = app
@@ -145,12 +140,8 @@ pub(crate) async fn content(
     Path(file): Path<String>,
 ) -> Result<Response, ApiError> {
     let (_, found) = find(&app, &caller, &file, KeyScope::KnowledgeRead).await?;
-    let stream = app
-        .objects()
-        .read_stored(found.id, found.bytes, &found.sha256)
-        .await?;
-    let headers = download(&encoded_name(&found.name), found.bytes);
-    Ok((headers, Body::from_stream(stream)).into_response())
+    let name = encoded_name(&found.name);
+    stored(&app, found.id, &name, found.bytes, &found.sha256).await
 }
 
 /// Takes a file out of the knowledge base. Sandboxes that have opened it keep their copy.

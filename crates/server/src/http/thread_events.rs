@@ -17,8 +17,10 @@ use super::answers::Errors;
 use super::caller::Caller;
 use super::error::ApiError;
 use super::executions::{EventsQuery, HEARTBEAT, READ, last_event_id};
+use super::streams;
 use super::threads::thread_id;
 use crate::app::App;
+use crate::app::streams::OpenStream;
 use crate::chat::live::Following;
 use crate::failure::chain;
 
@@ -31,7 +33,8 @@ const RIGHTS_EVERY: Duration = Duration::from_secs(5);
 
 /// Streams the events of a thread: those that are stored and those that come. It stays open. Each is
 /// `{seq, type, at, data}`, and its type is the event's name. A client that was cut off goes on
-/// with `after`, or with the header `Last-Event-ID`.
+/// with `after`, or with the header `Last-Event-ID`. A caller may have so many streams open at once, and so
+/// may all callers together: one more is refused with 429.
 #[utoipa::path(get, path = "/api/v1/threads/{thread}/events", tag = "threads",
     params(("thread" = String, Path, description = "Its id"), EventsQuery),
     security(("api_key" = []), ("session" = [])),
@@ -48,7 +51,9 @@ pub(crate) async fn events(
     let (access, _) = caller
         .access_to_thread(&app, id, KeyScope::ThreadsRead)
         .await?;
+    let open = streams::open(&app, &caller)?;
     let reader = Reader {
+        _open: open,
         news: app.live().follow(id),
         after: query.after.or_else(|| last_event_id(&headers)).unwrap_or(0),
         waiting: Vec::new().into_iter(),
@@ -74,6 +79,8 @@ struct Reader {
     after: u64,
     waiting: std::vec::IntoIter<ThreadEvent>,
     news: Following,
+    /// Counts it for as long as it is there.
+    _open: OpenStream,
     /// When its rights were last looked at.
     looked_at: Instant,
 }

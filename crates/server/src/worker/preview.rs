@@ -1,15 +1,17 @@
 //! Makes previews: one task is one file, made to its end or given up for a reason that is kept.
 //!
 //! A worker that is killed leaves its task, which another one takes when its time is over, ends the
-//! sandbox that was left and begins anew; after some attempts it is given up.
+//! sandbox that was left and begins anew; after some attempts it is given up. An attempt is one for which
+//! there was a sandbox: while none can be made, a preview waits and goes on by itself.
 
+mod in_hand;
 mod making;
 mod sandbox;
 mod source;
 
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use glovebox_protocol::ids::PreviewId;
-use glovebox_store::{EndedWhy, Preview, PreviewState, StoreError, Task};
+use glovebox_store::{Preview, PreviewState, StoreError, Task};
 use tokio::time::Instant;
 
 use crate::app::App;
@@ -21,11 +23,14 @@ use crate::failure::chain;
 use crate::worker::{Queue, TAKEN};
 use making::Making;
 
+pub(crate) use in_hand::{InHand, give_back};
+
 /// How often a preview is begun before it is given up.
 const ATTEMPTS: i64 = 3;
 
-/// How long after a failure that is none of the file's it is tried again.
-const AGAIN_AFTER: TimeDelta = TimeDelta::seconds(2);
+/// How long after a failure that is none of the file's it is tried again, at first and at most.
+const AGAIN_AFTER: i64 = 2;
+const AGAIN_AT_LATEST: i64 = 10;
 
 /// How often previews are looked for that nobody can see any more.
 const FORGET_EVERY: TimeDelta = TimeDelta::minutes(10);
@@ -43,6 +48,11 @@ enum Stopped {
         fix: Option<String>,
         /// Whether there is any point in trying again by oneself.
         again: bool,
+    },
+    /// There is no sandbox for it: it waits until there is one.
+    Waits {
+        /// What people are told.
+        message: String,
     },
     /// The database or the object store failed: the task is left as it is.
     Store(StoreError),
@@ -86,31 +96,36 @@ pub(super) async fn make(app: &App, task: &Task) -> Result<(), StoreError> {
         return app.store().finish_task(task.id).await;
     };
     end_what_was_left(app, &preview).await;
-    if task.attempts > ATTEMPTS {
+    if attempts(&preview, task) >= ATTEMPTS {
         let contents = Contents::failed_for_now(
             "making it was broken off several times",
             Some("try again; if it goes on, a system admin looks into the server's log".into()),
         );
         return finish(app, task, &preview, PreviewState::Failed, &contents).await;
     }
+    app.in_hand().begin(&preview, task);
     let made = tokio::select! {
-        made = one(app, &preview) => made,
+        made = one(app, &preview) => Some(made),
         // Somebody else makes it now.
-        () = until_lost(app, task) => return Ok(()),
+        () = until_lost(app, &preview, task) => None,
     };
+    app.in_hand().end(preview.id);
+    let Some(made) = made else { return Ok(()) };
+    // How many sandboxes there were, this one included.
+    let preview = app.store().preview(preview.id).await?.unwrap_or(preview);
     match made {
         Ok(contents) => finish(app, task, &preview, PreviewState::Ready, &contents).await,
         Err(Stopped::File(contents)) => {
             finish(app, task, &preview, PreviewState::Failed, &contents).await
         }
-        Err(Stopped::Now { message, again, .. }) if again && task.attempts < ATTEMPTS => {
+        Err(Stopped::Waits { message }) => put_off(app, task, &preview, &message).await,
+        Err(Stopped::Now {
+            message,
+            again: true,
+            ..
+        }) if Contents::of(&preview).begun < ATTEMPTS => {
             tracing::warn!(preview = %preview.id, message, "a preview could not be made");
-            let waiting = serde_json::json!({});
-            app.store()
-                .note_preview(preview.id, PreviewState::Waiting, &waiting)
-                .await?;
-            let due = Utc::now() + AGAIN_AFTER;
-            app.store().retry_task(task.id, due, &message).await
+            put_off(app, task, &preview, &message).await
         }
         Err(Stopped::Now { message, fix, .. }) => {
             let contents = Contents::failed_for_now(message, fix);
@@ -118,6 +133,38 @@ pub(super) async fn make(app: &App, task: &Task) -> Result<(), StoreError> {
         }
         Err(Stopped::Store(error)) => Err(error),
     }
+}
+
+/// How often it was begun and not brought to an end. What is made in a sandbox counts its sandboxes; what
+/// is read here has nothing to wait for.
+fn attempts(preview: &Preview, task: &Task) -> i64 {
+    match Format::of_word(&preview.format).way() {
+        Way::Sandbox => Contents::of(preview).begun,
+        Way::Text | Way::Nothing => task.attempts - 1,
+    }
+}
+
+/// Lets a preview wait, and says why.
+async fn put_off(
+    app: &App,
+    task: &Task,
+    preview: &Preview,
+    message: &str,
+) -> Result<(), StoreError> {
+    let contents = Contents::begun(Contents::of(preview).begun);
+    let document = serde_json::to_value(contents).unwrap_or_default();
+    app.store()
+        .note_preview(preview.id, PreviewState::Waiting, &document)
+        .await?;
+    app.store()
+        .retry_task(task.id, again_at(task.attempts), message)
+        .await
+}
+
+/// When a task is tried again that was taken so often.
+fn again_at(taken: i64) -> DateTime<Utc> {
+    let seconds = taken.saturating_mul(AGAIN_AFTER);
+    Utc::now() + TimeDelta::seconds(seconds.clamp(AGAIN_AFTER, AGAIN_AT_LATEST))
 }
 
 /// First what came of it, then that nothing is left to do.
@@ -142,20 +189,27 @@ async fn end_what_was_left(app: &App, preview: &Preview) {
         return;
     };
     let detail = "the worker that used it was ended";
-    if let Err(error) = app.remove_sandbox(sandbox, EndedWhy::Asked, detail).await {
-        tracing::warn!(%sandbox, error = chain(&error), "ending a sandbox that was left");
-    }
+    sandbox::end(app, sandbox, detail).await;
 }
 
-/// Holds on to a task; returns when it is somebody else's.
-async fn until_lost(app: &App, task: &Task) {
-    let milliseconds = i64::try_from(TAKEN.as_millis()).unwrap_or(i64::MAX);
+/// For how long a task is one worker's.
+fn milliseconds() -> i64 {
+    i64::try_from(TAKEN.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Holds on to a task and to the sandbox that it is done in; returns when it is somebody else's.
+async fn until_lost(app: &App, preview: &Preview, task: &Task) {
     loop {
         tokio::time::sleep_until(Instant::now() + TAKEN / 3).await;
-        match app.store().hold_task(task, milliseconds).await {
+        match app.store().hold_task(task, milliseconds()).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(error) => tracing::warn!(error = chain(&error), "holding a task"),
+        }
+        if let Some(sandbox) = app.in_hand().sandbox(preview.id)
+            && let Err(error) = app.store().touch_lease(sandbox).await
+        {
+            tracing::warn!(error = chain(&error), "holding the sandbox of a preview");
         }
     }
 }

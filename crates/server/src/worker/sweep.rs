@@ -2,22 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use glovebox_protocol::error::{ErrorBody, ErrorCode};
 use glovebox_protocol::event::EventBody;
 use glovebox_protocol::gateway::{SandboxState, SandboxView};
 use glovebox_protocol::ids::SandboxId;
-use glovebox_store::{EndedWhy, Lease, LeaseState};
+use glovebox_store::{EndedWhy, Lease, LeasePurpose, LeaseState};
 
 use crate::app::App;
 use crate::app::drive::ended_because;
 use crate::app::hard_limit;
 use crate::app::sandboxes::{SandboxError, is_unknown};
 use crate::failure::chain;
+use crate::worker::TAKEN;
 
 /// For how long a sandbox without lease, or a lease without sandbox, may be one that is just
 /// being made, in seconds.
 const GRACE_SECONDS: i64 = 120;
+
+/// After how long a sandbox of a preview is nobody's that no worker holds on to, in seconds: whoever
+/// makes a preview says so three times in the time of a task.
+const UNHELD_SECONDS: i64 = 2 * TAKEN.as_secs().cast_signed();
 
 /// Looks everything through once.
 ///
@@ -73,6 +78,11 @@ async fn sandboxes(app: &App) -> Result<BTreeMap<SandboxId, SandboxView>, Sandbo
 async fn look_at(app: &App, lease: &Lease, view: Option<SandboxView>) -> Result<(), SandboxError> {
     let now = Utc::now();
     match view.map(|view| view.state) {
+        _ if is_left(lease, now) => {
+            let detail = "the worker that used it was ended";
+            app.remove_sandbox(lease.id, EndedWhy::Asked, detail)
+                .await?;
+        }
         Some(SandboxState::Ended { reason, .. }) => {
             let (why, reason) = ended_because(lease, reason);
             app.store().end_lease(lease.id, why, &reason).await?;
@@ -104,6 +114,12 @@ async fn look_at(app: &App, lease: &Lease, view: Option<SandboxView>) -> Result<
         Some(_) => suspend_if_idle(app, lease).await?,
     }
     Ok(())
+}
+
+/// Whether a preview was made in a sandbox by a worker that is no more: whoever made it was killed.
+fn is_left(lease: &Lease, now: DateTime<Utc>) -> bool {
+    lease.purpose == LeasePurpose::Preview
+        && now - lease.active_at > TimeDelta::seconds(UNHELD_SECONDS)
 }
 
 /// Ends a sandbox whose time is up, after what is in it was collected. Beside the sweep: other

@@ -71,6 +71,7 @@ len(total), sorted(os.listdir())";
             "result"
         ]
     );
+    assert_eq!(in_step(&events)[2]["data"]["name"], "in put.csv");
     assert_eq!(value(&events), "(8, ['in put.csv', 'out.csv'])");
     assert_eq!(outcome(&events), "done");
     let sent = &find(&events, "message_sent")["attachments"][0];

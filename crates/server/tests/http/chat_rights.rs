@@ -88,6 +88,7 @@ async fn furnish(stage: &Stage, talk: &Talk) -> Everything {
             artifact.clone(),
             format!("{artifact}/content"),
             format!("{artifact}/versions"),
+            talk.path("/history"),
         ],
         writes: vec![
             ("POST", talk.path("/stop"), json!({})),
@@ -149,7 +150,7 @@ async fn a_private_thread_is_there_for_nobody_else() {
         let events = stage.get(who, &talk.path("/events")).await;
         assert_eq!(events.status, 404);
         let (reads, writes) = seen(&stage, who, &all).await;
-        assert_eq!(reads, [404; 6]);
+        assert_eq!(reads, [404; 7]);
         assert_eq!(writes, [404; 4]);
         let change = json!({ "version": 1, "is_shared": true });
         let changed = stage.call(who, "PATCH", &talk.path(""), &change).await;
@@ -165,7 +166,7 @@ async fn a_private_thread_is_there_for_nobody_else() {
     let key = stage.key(workspace, Some(ada_id), KeyScope::ALL).await;
     for who in [&ada, &key] {
         let (reads, writes) = seen(&stage, who, &all).await;
-        assert_eq!(reads, [200; 6]);
+        assert_eq!(reads, [200; 7]);
         assert_eq!(writes[..3], [202, 202, 409], "{writes:?}");
     }
 }
@@ -183,11 +184,11 @@ async fn a_shared_thread_is_read_by_members_and_written_by_editors() {
     let (_, editor) = stage.member(workspace, "editor", Role::Editor).await;
     let (_, system_admin) = stage.user("system", true).await;
     let (reads, writes) = seen(&stage, &viewer, &all).await;
-    assert_eq!((reads, writes), (vec![200; 6], vec![403; 4]));
+    assert_eq!((reads, writes), (vec![200; 7], vec![403; 4]));
     let (reads, _) = seen(&stage, &system_admin, &all).await;
-    assert_eq!(reads, [404; 6]);
+    assert_eq!(reads, [404; 7]);
     let (reads, writes) = seen(&stage, &editor, &all).await;
-    assert_eq!(reads, [200; 6]);
+    assert_eq!(reads, [200; 7]);
     assert_eq!(writes, [202, 202, 409, 201], "{writes:?}");
     // Writing is not owning.
     let change = json!({ "version": 2, "title": "Mine" });
@@ -215,7 +216,7 @@ async fn a_shared_thread_is_read_by_members_and_written_by_editors() {
         assert_ne!(event["data"]["title"], "Mine now", "{event}");
     }
     let (reads, writes) = seen(&stage, &viewer, &all).await;
-    assert_eq!((reads, writes), (vec![404; 6], vec![404; 4]));
+    assert_eq!((reads, writes), (vec![404; 7], vec![404; 4]));
 
     // Deleted, it is gone for its owner, too, and its sandbox ends.
     let before = stage.store().live_leases().await.unwrap();
@@ -223,7 +224,7 @@ async fn a_shared_thread_is_read_by_members_and_written_by_editors() {
     let deleted = stage.call(&ada, "DELETE", &talk.path(""), &json!({})).await;
     assert_eq!(deleted.status, 204);
     let (reads, writes) = seen(&stage, &ada, &all).await;
-    assert_eq!((reads, writes), (vec![404; 6], vec![404; 4]));
+    assert_eq!((reads, writes), (vec![404; 7], vec![404; 4]));
     assert!(stage.store().live_leases().await.unwrap().is_empty());
     let gone = stage.app.gateway().sandbox(before[0].id).await;
     assert!(

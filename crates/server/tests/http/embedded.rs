@@ -51,9 +51,27 @@ pub(crate) async fn start(folder: &Path) -> Running {
 
 /// The same, of what it is told `change` has its say.
 pub(crate) async fn told(folder: &Path, change: impl FnOnce(&mut Config)) -> Running {
+    let running = begun(folder, |config| {
+        change(config);
+        config.gateway.program = program("glovebox-gateway").unwrap();
+    })
+    .await;
+    // The gateway is ready when it answers.
+    let patience = Instant::now() + Duration::from_secs(60);
+    while let Err(error) = running.app.gateway().info().await {
+        assert!(
+            Instant::now() < patience,
+            "the gateway does not answer: {error}"
+        );
+        tokio::task::yield_now().await;
+    }
+    running
+}
+
+/// The same, whether its gateway answers or not.
+pub(crate) async fn begun(folder: &Path, change: impl FnOnce(&mut Config)) -> Running {
     let mut config = config(folder);
     change(&mut config);
-    config.gateway.program = program("glovebox-gateway").unwrap();
     config.gateway.tree = tree();
     config.gateway.search = search();
     let server = Server::open(config).await.unwrap();
@@ -66,15 +84,6 @@ pub(crate) async fn told(folder: &Path, change: impl FnOnce(&mut Config)) -> Run
         };
         server.run(stopped).await.unwrap();
     });
-    // The gateway is ready when it answers.
-    let patience = Instant::now() + Duration::from_secs(60);
-    while let Err(error) = app.gateway().info().await {
-        assert!(
-            Instant::now() < patience,
-            "the gateway does not answer: {error}"
-        );
-        tokio::task::yield_now().await;
-    }
     Running {
         visitor: Visitor { address },
         app,

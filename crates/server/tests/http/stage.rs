@@ -13,7 +13,7 @@ use glovebox_protocol::ids::{GatewayId, InstallationId, ProfileId, UserId, Works
 use glovebox_protocol::sign::{Credential, Credentials, SigningKey};
 use glovebox_runtime::FakeRuntime;
 use glovebox_server::app::{App, Parts};
-use glovebox_server::{Config, GatewayProgram, LostLines, MachineRuntime, Queue};
+use glovebox_server::{Config, GatewayProgram, LostLines, MachineRuntime, Queue, StreamLimits};
 use glovebox_store::{
     KeyScope, MasterKey, NewApiKey, NewSession, NewUser, Objects, ProfileState, Role, Store, Token,
 };
@@ -53,6 +53,7 @@ pub(crate) fn config(folder: &Path) -> Config {
         sandbox_enabled: true,
         sandbox_gui_config: true,
         history_days: 90,
+        streams: StreamLimits::default(),
         queues: Queue::ALL.to_vec(),
         lost_lines: LostLines::default(),
         gateway: GatewayProgram {

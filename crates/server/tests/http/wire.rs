@@ -115,14 +115,23 @@ impl Drop for Listening {
 
 /// Begins to read a stream of events.
 pub(crate) async fn listen(address: SocketAddr, who: &Who, path: &str) -> Listening {
+    let listening = try_listen(address, who, path).await;
+    listening.expect("a stream of events")
+}
+
+/// The same, where one may be refused.
+pub(crate) async fn try_listen(address: SocketAddr, who: &Who, path: &str) -> Option<Listening> {
     let (answer, driving) = begin(address, who, "GET", path, &[], Bytes::new()).await;
-    assert_eq!(answer.status(), 200);
+    if answer.status() != 200 {
+        driving.abort();
+        return None;
+    }
     assert_eq!(answer.headers()["content-type"], "text/event-stream");
-    Listening {
+    Some(Listening {
         body: answer.into_body(),
         text: String::new(),
         driving,
-    }
+    })
 }
 
 impl Listening {

@@ -5,9 +5,9 @@ use std::process::Command;
 use glovebox_testkit::repository;
 use serde_json::Value;
 
-use crate::process::{on_sqlite, until, value_of};
+use crate::process::{Server, on_sqlite, until, value_of};
 use crate::visitor::types;
-use crate::wire::send;
+use crate::wire::{Who, send};
 
 /// Runs until it is interrupted, and shows that it does.
 const ENDLESS: &str = "import time
@@ -97,15 +97,7 @@ async fn a_worker_that_is_killed_in_a_preview_leaves_it_to_the_next_one() {
     let place = on_sqlite(folder.path());
     let server = place.serve(&["--queues", "none"]);
     let (ada, workspace) = server.begin().await;
-    let deck = repository().join("crates/cli/tests/real_files/data/deck.pptx");
-    let path = format!("/api/v1/knowledge?workspace_id={workspace}&name=deck.pptx");
-    let headers = [("content-type", "application/octet-stream")];
-    let body = fs_err::read(deck).unwrap().into();
-    let added = send(server.visitor.address, &ada, "POST", &path, &headers, body).await;
-    let path = format!(
-        "/api/v1/knowledge/{}/preview",
-        added.ok()["id"].as_str().unwrap()
-    );
+    let path = add_deck(&server, &ada, &workspace).await;
     let state = async || server.visitor.get(&ada, &path).await.ok()["state"].clone();
     assert_eq!(state().await, "waiting");
     let worker = place.work();
@@ -120,6 +112,40 @@ async fn a_worker_that_is_killed_in_a_preview_leaves_it_to_the_next_one() {
     let live = "SELECT id FROM leases WHERE state <> 'ended'";
     until(async || sql(&place.folder, live).is_empty()).await;
     assert_eq!(sql(&place.folder, "SELECT count(*) FROM leases"), "2");
+}
+
+#[tokio::test]
+async fn the_sandbox_of_a_preview_ends_though_nobody_takes_its_killed_workers_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = on_sqlite(folder.path());
+    let server = place.serve(&["--queues", "sandbox"]);
+    let (ada, workspace) = server.begin().await;
+    let path = add_deck(&server, &ada, &workspace).await;
+    let state = async || server.visitor.get(&ada, &path).await.ok()["state"].clone();
+    assert_eq!(state().await, "waiting");
+    let worker = place.work_with(&["--queues", "preview"]);
+    until(async || state().await == "making").await;
+    worker.kill();
+    // Nobody has held on to it for a while: waiting for that would take half a minute.
+    let left = "UPDATE leases SET active_at = 1 WHERE state <> 'ended' AND purpose = 'preview'";
+    assert_eq!(sql(&place.folder, left), "1");
+    let live = "SELECT id FROM leases WHERE state <> 'ended'";
+    until(async || sql(&place.folder, live).is_empty()).await;
+    let why = sql(&place.folder, "SELECT ended_detail FROM leases");
+    assert_eq!(why, "the worker that used it was ended");
+}
+
+/// Adds a deck to the knowledge of a workspace; gives the path of its preview.
+async fn add_deck(server: &Server, who: &Who, workspace: &str) -> String {
+    let deck = repository().join("crates/cli/tests/real_files/data/deck.pptx");
+    let path = format!("/api/v1/knowledge?workspace_id={workspace}&name=deck.pptx");
+    let headers = [("content-type", "application/octet-stream")];
+    let body = fs_err::read(deck).unwrap().into();
+    let added = send(server.visitor.address, who, "POST", &path, &headers, body).await;
+    format!(
+        "/api/v1/knowledge/{}/preview",
+        added.ok()["id"].as_str().unwrap()
+    )
 }
 
 /// Lets a lease reach its hard limit now: waiting for it would take a minute.

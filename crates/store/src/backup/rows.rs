@@ -48,6 +48,10 @@ const PASSING: [&str; 5] = [
     "task_turns",
 ];
 
+/// Columns by which a row refers to another one of its table, which refers to none itself. Their keys do
+/// not tell which is older: each server makes them by its own clock.
+const OWN_REFERENCES: [(&str, &str); 2] = [("messages", "reply_to"), ("artifacts", "bytes_of")];
+
 /// What a column holds: both databases have no more than these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -148,10 +152,21 @@ impl Table {
         self.columns.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The statement that reads all its rows, in the order of their keys: a row that refers to
-    /// another one of its table is the younger of the two.
+    /// The statement that reads all its rows, in the order of their keys; those that refer to another one
+    /// of their table come after all that refer to none.
     pub(super) fn select(&self) -> String {
-        format!("SELECT {} FROM {} ORDER BY 1", self.quoted(), self.name)
+        let (columns, name) = (self.quoted(), self.name);
+        let refers = OWN_REFERENCES.iter().find(|(table, column)| {
+            *table == name && self.columns.iter().any(|(one, _)| one == column)
+        });
+        match refers {
+            Some((_, column)) => {
+                format!(
+                    "SELECT {columns} FROM {name} ORDER BY CASE WHEN {column} IS NULL THEN 0 ELSE 1 END, 1"
+                )
+            }
+            None => format!("SELECT {columns} FROM {name} ORDER BY 1"),
+        }
     }
 
     /// The statement that writes one row.

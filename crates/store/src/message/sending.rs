@@ -13,6 +13,9 @@ use crate::thread::{Thread, folded};
 /// For how long a new reply counts as driven before anybody has marked it, in milliseconds.
 const FIRST_DRIVE_MS: i64 = 30_000;
 
+/// The number of the event that is told next in the thread of `$2`, whose row is held.
+const NEXT: &str = "(SELECT threads.last_seq + 1 FROM threads WHERE threads.id = $2)";
+
 /// How much of a first message becomes the title, in characters.
 const TITLE_CHARACTERS: usize = 60;
 
@@ -90,7 +93,7 @@ impl Transaction {
         }
         let row = sqlx::query(
             "SELECT id, kind FROM messages WHERE thread_id = $1 AND role = 'user' \
-             ORDER BY id DESC LIMIT 1",
+             ORDER BY seq DESC LIMIT 1",
         )
         .bind(thread.id.to_string())
         .fetch_optional(&mut *self.inner)
@@ -122,10 +125,10 @@ impl Transaction {
             return Ok(None);
         };
         let row = sqlx::query(
-            "SELECT messages.id, messages.request_hash, MIN(replies.id) AS reply FROM messages \
+            "SELECT messages.id, messages.request_hash, replies.id AS reply FROM messages \
              JOIN messages replies ON replies.reply_to = messages.id \
              WHERE messages.thread_id = $1 AND messages.idempotency_key = $2 \
-             GROUP BY messages.id, messages.request_hash",
+             ORDER BY replies.seq LIMIT 1",
         )
         .bind(thread.id.to_string())
         .bind(key.clone())
@@ -149,11 +152,11 @@ impl Transaction {
         id: MessageId,
         new: &NewMessage,
     ) -> Result<(), StoreError> {
-        sqlx::query(
+        sqlx::query(sqlx::AssertSqlSafe(format!(
             "INSERT INTO messages (id, thread_id, user_id, api_key_id, role, kind, body, turns, \
-             state, idempotency_key, request_hash, created_at, driven_until) \
-             VALUES ($1, $2, $3, $4, 'user', $5, $6, 'null', 'sent', $7, $8, $9, 0)",
-        )
+             state, idempotency_key, request_hash, created_at, driven_until, seq) \
+             VALUES ($1, $2, $3, $4, 'user', $5, $6, 'null', 'sent', $7, $8, $9, 0, {NEXT})"
+        )))
         .bind(id.to_string())
         .bind(thread.id.to_string())
         .bind(access.user().map(|id| id.to_string()))
@@ -178,11 +181,11 @@ impl Transaction {
         kind: MessageKind,
     ) -> Result<(MessageId, u64), StoreError> {
         let reply = MessageId::new();
-        sqlx::query(
+        sqlx::query(sqlx::AssertSqlSafe(format!(
             "INSERT INTO messages (id, thread_id, user_id, api_key_id, reply_to, role, kind, \
-             body, turns, state, request_hash, created_at, driven_until) \
-             VALUES ($1, $2, $3, $4, $5, 'assistant', $6, '', 'null', 'running', '', $7, $8)",
-        )
+             body, turns, state, request_hash, created_at, driven_until, seq) \
+             VALUES ($1, $2, $3, $4, $5, 'assistant', $6, '', 'null', 'running', '', $7, $8, {NEXT})"
+        )))
         .bind(reply.to_string())
         .bind(thread.id.to_string())
         .bind(access.user().map(|id| id.to_string()))

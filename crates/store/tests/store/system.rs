@@ -21,7 +21,7 @@ async fn several_that_migrate_at_once_do_it_once(database: Database) {
         store.check_version().await.unwrap();
         store.version().await.unwrap()
     });
-    assert_eq!(join_all(again).await, [6, 6, 6, 6]);
+    assert_eq!(join_all(again).await, [7, 7, 7, 7]);
 }
 
 async fn record(store: &Store, action: &str, actor: &str) {

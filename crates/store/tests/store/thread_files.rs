@@ -356,7 +356,13 @@ async fn sandboxes_for_previews_count_for_nothing(database: Database) {
             .unwrap()
             .is_empty()
     );
-    assert!(store.live_leases_with_names().await.unwrap().is_empty());
+    // System admins see what is there, and what for.
+    let listed = store.live_leases_with_names().await.unwrap();
+    let [(lease, names)] = listed.as_slice() else {
+        panic!("{listed:?}")
+    };
+    assert_eq!((lease.id, lease.purpose), (new.id, LeasePurpose::Preview));
+    assert_eq!(names.user_email, None);
     let live = store.live_leases().await.unwrap();
     assert_eq!(live[0].purpose, LeasePurpose::Preview);
     let staged = Staged {

@@ -25,6 +25,8 @@ pub(crate) struct Contents {
     pub(crate) progress: Option<Progress>,
     /// The sandbox in which it is being made: whoever takes over ends it.
     pub(crate) sandbox: Option<SandboxId>,
+    /// How many sandboxes were made for it, of which none has brought it to its end.
+    pub(crate) begun: i64,
 }
 
 /// A page that can be seen.
@@ -95,6 +97,14 @@ impl Contents {
     /// Of a preview; nothing where the row holds what nobody here wrote.
     pub(crate) fn of(preview: &Preview) -> Self {
         serde_json::from_value(preview.contents.clone()).unwrap_or_default()
+    }
+
+    /// Nothing is there yet, and so many sandboxes were made for it.
+    pub(crate) fn begun(begun: i64) -> Self {
+        Self {
+            begun,
+            ..Self::default()
+        }
     }
 
     /// There is none, and why.

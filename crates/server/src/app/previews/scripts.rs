@@ -7,7 +7,7 @@ pub(crate) const FOLDER: &str = "preview";
 pub(crate) const MAIN: &str = "/workspace/preview/main.py";
 
 /// All files, with their names.
-pub(crate) const FILES: [(&str, &str); 11] = [
+pub(crate) const FILES: [(&str, &str); 12] = [
     (
         "main.py",
         include_str!("../../../../../sandbox/preview/main.py"),
@@ -19,6 +19,10 @@ pub(crate) const FILES: [(&str, &str); 11] = [
     (
         "archives.py",
         include_str!("../../../../../sandbox/preview/archives.py"),
+    ),
+    (
+        "markup.py",
+        include_str!("../../../../../sandbox/preview/markup.py"),
     ),
     (
         "office.py",

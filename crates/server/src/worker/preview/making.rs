@@ -10,7 +10,7 @@ use glovebox_protocol::event::{EventBody, Outcome as Ending};
 use glovebox_protocol::file::FileName;
 use glovebox_protocol::ids::{ExecutionId, SandboxId};
 use glovebox_protocol::process::{Argument, StartProcess, Stdin};
-use glovebox_store::{EndedWhy, Preview, PreviewState};
+use glovebox_store::{Preview, PreviewState};
 
 use super::source::spool_source;
 use super::{Stopped, sandbox};
@@ -47,23 +47,31 @@ impl<'a> Making<'a> {
             app,
             preview,
             format,
-            contents: Contents::default(),
+            contents: Contents::begun(Contents::of(preview).begun),
             total: 0,
         }
     }
 
     pub(super) async fn run(mut self) -> Result<Contents, Stopped> {
-        let file = spool_source(self.app, self.preview).await?;
-        let (app, workspace) = (self.app, self.preview.workspace_id);
+        let app = self.app;
+        let place = sandbox::place(app, self.preview.workspace_id).await?;
+        sandbox::needs_gateway(app).await?;
+        let file = spool_source(app, self.preview).await?;
         let note = async |id| {
+            app.in_hand().uses(self.preview.id, id);
             self.contents.sandbox = Some(id);
             self.note().await
         };
-        let id = sandbox::make(app, workspace, note).await?;
-        let made = self.in_sandbox(id, &file.path()).await;
-        sandbox::end(app, id, EndedWhy::Asked, "the preview is made").await;
+        let id = sandbox::make(app, place, note).await?;
+        self.contents.begun += 1;
+        let made = match self.note().await {
+            Ok(()) => self.in_sandbox(id, &file.path()).await,
+            failed => failed,
+        };
+        sandbox::end(app, id, "the preview is made").await;
         self.contents.sandbox = None;
         self.contents.progress = None;
+        self.contents.begun = 0;
         made.map(|()| self.contents)
     }
 

@@ -33,7 +33,10 @@ impl From<Denial> for Stopped {
 
 /// Where a preview of a workspace's file is made. No code of anybody runs there but our own, so of
 /// the gate only the first two levels count: the installation and the profile.
-async fn place(app: &App, workspace: WorkspaceId) -> Result<(Workspace, Profile), Stopped> {
+pub(super) async fn place(
+    app: &App,
+    workspace: WorkspaceId,
+) -> Result<(Workspace, Profile), Stopped> {
     let store = app.store();
     let deployment: Deployment = store.setting(DEPLOYMENT).await?.unwrap_or_default();
     may_run_at_all(store, app.break_glass(), &deployment).await??;
@@ -49,16 +52,21 @@ async fn place(app: &App, workspace: WorkspaceId) -> Result<(Workspace, Profile)
     }
 }
 
+/// Sees to it that somebody is there to ask for one, before anything is done that takes long.
+pub(super) async fn needs_gateway(app: &App) -> Result<(), Stopped> {
+    let answered = app.gateway().info().await;
+    answered.map(|_| ()).map_err(|error| waits(&error))
+}
+
 /// Makes one. Its id is known before it is there, and `note` keeps it.
 pub(super) async fn make<N>(
     app: &App,
-    workspace: WorkspaceId,
+    (workspace, profile): (Workspace, Profile),
     note: N,
 ) -> Result<SandboxId, Stopped>
 where
     N: AsyncFnOnce(SandboxId) -> Result<(), Stopped>,
 {
-    let (workspace, profile) = place(app, workspace).await?;
     let settings = &profile.settings;
     let id = SandboxId::new();
     let new = NewLease {
@@ -83,8 +91,12 @@ where
         ..app.wanted_sandbox(&new, &workspace, settings)
     };
     if let Err(error) = app.gateway().create(&wanted).await {
-        end(app, id, EndedWhy::StartFailed, &chain(&error)).await;
-        return Err(unavailable(&error));
+        app.store()
+            .end_lease(id, EndedWhy::StartFailed, &chain(&error))
+            .await?;
+        // It may be there all the same, where only the answer was lost.
+        let _ = app.gateway().delete(id).await;
+        return Err(waits(&error));
     }
     app.store()
         .move_lease(id, LeaseState::Starting, LeaseState::Ready)
@@ -93,9 +105,22 @@ where
 }
 
 /// Ends one. Where that fails, its lease has ended all the same, and the worker takes it away.
-pub(super) async fn end(app: &App, id: SandboxId, why: EndedWhy, detail: &str) {
-    if let Err(error) = app.remove_sandbox(id, why, detail).await {
+pub(super) async fn end(app: &App, id: SandboxId, detail: &str) {
+    if let Err(error) = app.remove_sandbox(id, EndedWhy::Asked, detail).await {
         tracing::warn!(sandbox = %id, error = chain(&error), "ending the sandbox of a preview");
+    }
+}
+
+/// What people are told where no sandbox can be had.
+fn waits(error: &ClientError) -> Stopped {
+    tracing::warn!(error = chain(error), "there is no sandbox for a preview");
+    let message = match error.code() {
+        Some(ErrorCode::Exhausted) => "it waits: there is no room for one more sandbox",
+        Some(_) => "it waits: the runtime of sandboxes makes none just now",
+        None => "it waits: the runtime of sandboxes does not answer",
+    };
+    Stopped::Waits {
+        message: message.into(),
     }
 }
 
@@ -103,10 +128,6 @@ pub(super) async fn end(app: &App, id: SandboxId, why: EndedWhy, detail: &str) {
 pub(super) fn unavailable(error: &ClientError) -> Stopped {
     tracing::warn!(error = chain(error), "the sandbox of a preview");
     let (message, fix) = match error.code() {
-        Some(ErrorCode::Exhausted) => (
-            "it cannot be made now: there is no room for one more sandbox",
-            "try again in a moment, or end sandboxes that are not needed",
-        ),
         Some(ErrorCode::DiskFull) => (
             "it is more than the workspace of a sandbox holds",
             "ask a system admin for a larger workspace disk in the profile",
