@@ -65,10 +65,15 @@ async function seesTable(page: Page) {
 async function seesDeck(page: Page) {
   await card(page, 'deck.pptx').getByRole('button', { name: 'Preview' }).click();
   const panel = preview(page, 'deck.pptx');
-  const pages = panel.getByRole('img', { name: /From a container/ });
+  const drawn = panel.getByRole('img', { name: 'Page 1', exact: true });
   const missing = panel.getByText(/only its text is shown: there is no LibreOffice/i);
-  await expect(pages.or(missing).first()).toBeVisible({ timeout: 120_000 });
-  if (await missing.isVisible()) await expect(panel).toContainText('From a container');
+  await expect(drawn.or(missing).first()).toBeVisible({ timeout: 120_000 });
+  if (await drawn.isVisible()) {
+    await expect(drawn).toHaveJSProperty('complete', true);
+    expect(await drawn.evaluate((page: HTMLImageElement) => page.naturalWidth)).toBeGreaterThan(0);
+  }
+  await expect(panel).toContainText('From a container');
+  await panel.screenshot({ path: 'output/150-preview-in-a-container.png' });
   await panel.getByRole('button', { name: 'Close the preview' }).click();
 }
 
