@@ -56,9 +56,11 @@ impl Supervised {
             let begun = Instant::now();
             match self.start() {
                 Ok(mut child) => {
-                    follow(&mut child).await;
+                    let said = follow(&mut child).await;
                     match child.wait().await {
-                        Ok(status) => tracing::warn!(%status, "the gateway of this machine ended"),
+                        Ok(status) => {
+                            tracing::warn!(%status, said, "the gateway of this machine ended");
+                        }
                         Err(error) => {
                             tracing::error!(error = chain(&error), "waiting for the gateway");
                         }
@@ -139,18 +141,36 @@ impl Supervised {
     }
 }
 
-/// Passes the gateway's journal on into the server's, until it ends.
-async fn follow(child: &mut Child) {
-    let Some(stderr) = child.stderr.take() else {
-        return;
-    };
-    let mut lines = BufReader::new(stderr).lines();
+/// Passes the gateway's journal on into the server's, until it ends. Gives its last line: of one that
+/// could not go on, that says why.
+async fn follow(child: &mut Child) -> Option<String> {
+    let mut lines = BufReader::new(child.stderr.take()?).lines();
+    let mut last = None;
     while let Ok(Some(line)) = lines.next_line().await {
         tracing::info!(gateway = line, "the gateway of this machine says");
+        last = Some(line);
     }
+    last
 }
 
 /// Where the socket lies.
 pub(crate) fn socket(run: &Path) -> PathBuf {
     run.join("gateway.sock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_last_thing_that_a_gateway_said_is_kept_as_the_reason_of_its_end() {
+        let mut child = Command::new("sh")
+            .args(["-c", "echo listening >&2; echo no such socket >&2; exit 1"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = follow(&mut child).await;
+        assert_eq!(said.as_deref(), Some("no such socket"));
+        child.wait().await.unwrap();
+    }
 }
