@@ -3,8 +3,9 @@
 -- ids, and their numbers are below those of all events to come.
 
 ALTER TABLE messages ADD COLUMN seq BIGINT NOT NULL DEFAULT 0;
-UPDATE messages SET seq = (SELECT COUNT(*) FROM messages AS earlier
-    WHERE earlier.thread_id = messages.thread_id AND earlier.id <= messages.id);
+UPDATE messages SET seq = numbered.seq FROM (SELECT id,
+    ROW_NUMBER() OVER (PARTITION BY thread_id ORDER BY id) AS seq FROM messages) AS numbered
+    WHERE numbered.id = messages.id;
 
 -- In place of an index by the time of that clock.
 DROP INDEX messages_of_thread;

@@ -46,7 +46,7 @@ const STEPS: [Step; 7] = [
     Step {
         both: include_str!("../migrations/0007-order.sql"),
         sqlite: "",
-        postgres: "",
+        postgres: include_str!("../migrations/0007-postgres.sql"),
     },
 ];
 

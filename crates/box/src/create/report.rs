@@ -133,6 +133,12 @@ impl Progress {
         Ok(())
     }
 
+    /// The first process has ended: it says nothing more, also where a copy of its pipe is open for
+    /// a moment in another one that is just being made.
+    pub(crate) fn end(&mut self) {
+        self.over = true;
+    }
+
     /// Whether the first process has said anything yet.
     pub(crate) fn has_begun(&self) -> bool {
         self.last.is_some() || self.failed.is_some()
@@ -184,6 +190,20 @@ mod tests {
         let stages = progress.outcome().unwrap().unwrap();
         let stages: Vec<_> = stages.iter().map(|(stage, _)| stage.as_str()).collect();
         assert_eq!(stages, ["root", "names", "seccomp"]);
+    }
+
+    #[test]
+    fn what_was_said_counts_once_the_process_has_ended_though_its_pipe_is_open() {
+        let (read, mut reporter) = pipe();
+        let mut progress = Progress::default();
+        reporter.failed(Failed {
+            step: Step::Ids,
+            errno: Errno::PERM.raw_os_error(),
+        });
+        progress.end();
+        progress.read(&read).unwrap();
+        let fault = progress.outcome().unwrap().unwrap_err();
+        assert_eq!(fault.doing, Step::Ids.doing());
     }
 
     #[test]

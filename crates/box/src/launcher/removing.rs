@@ -88,8 +88,10 @@ impl Pod {
     /// up, or because the agent has.
     pub(super) fn process_ended(&mut self, key: BoxKey) {
         if let Some(running) = self.boxes.running(key) {
-            // Or what it said would have no end.
             running.remains.inside = None;
+            if let Some(set_up) = &mut running.set_up {
+                set_up.progress.end();
+            }
         }
         // What it said last decides which.
         self.reported(key);

@@ -47,7 +47,8 @@ pub(crate) struct Cloned {
 /// begins in that control group (version 2 only).
 ///
 /// With `CLONE_FILES` both have one table of descriptors until the child calls
-/// [`super::descriptors::keep_only`]: until then, nothing that it needs may be closed here.
+/// [`super::descriptors::keep_only`]: until then, nothing that it needs may be closed here, and
+/// the child may close nothing at all, not by a value that is dropped either.
 ///
 /// # Errors
 /// What `clone3` says.
@@ -68,8 +69,10 @@ pub(crate) fn clone_process(
         args.cgroup = u64::from(cgroup.as_raw_fd().cast_unsigned());
     }
     // SAFETY: without CLONE_VM the child has a copy of all memory, and with one thread, which
-    // `SingleThread` proves, no lock in it is held by a thread that is gone. `args` and `pidfd`
-    // outlive the call. No stack is given, so the child goes on with its copy of this one.
+    // `SingleThread` proves, no lock in it is held by a thread that is gone. With CLONE_FILES the
+    // owners of descriptors are there twice and the descriptors once; the contract above is about
+    // who may close them. `args` and `pidfd` outlive the call. No stack is given, so the child goes
+    // on with its copy of this one.
     let pid = checked(unsafe {
         libc::syscall(
             libc::SYS_clone3,

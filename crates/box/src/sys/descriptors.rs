@@ -44,7 +44,8 @@ pub(crate) fn put_out_of_the_way(fd: OwnedFd) -> OwnedFd {
 /// descriptors up there clones as fast as one that holds a few.
 ///
 /// # Errors
-/// What `close_range` says. Then nothing is closed in either process.
+/// What `close_range` says. Where it is the first call that fails, the table is still the parent's,
+/// and nothing is closed in it; the caller cannot tell, and closes nothing either.
 pub(crate) fn keep_only(wanted: &mut [RawFd]) -> io::Result<()> {
     wanted.sort_unstable();
     let last = wanted.last().copied().unwrap_or(STANDARD).max(STANDARD);

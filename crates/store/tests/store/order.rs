@@ -9,6 +9,7 @@ use crate::threads::{end, send, thread};
 
 on_both! {
     messages_are_in_the_order_in_which_they_were_kept
+    messages_of_before_get_the_numbers_of_their_ids
     a_reply_comes_back_whose_id_is_smaller_than_that_of_what_it_answers
 }
 
@@ -60,6 +61,38 @@ async fn messages_are_in_the_order_in_which_they_were_kept(database: Database) {
     };
     assert_eq!(retry(messages[0].id).await, PlacedMessage::NotNewest);
     assert!(matches!(retry(second).await, PlacedMessage::New { .. }));
+}
+
+async fn messages_of_before_get_the_numbers_of_their_ids(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let [one, other] = [
+        thread(store, &ada.access, false).await,
+        thread(store, &ada.access, false).await,
+    ];
+    for id in [one, other, one] {
+        let (_, reply) = send(store, &ada.access, id, "said", &[]).await;
+        end(store, id, reply).await;
+    }
+    let ids = async |id| {
+        let messages = store.messages(id, 99).await.unwrap();
+        messages.iter().map(|one| one.id).collect::<Vec<_>>()
+    };
+    let before = [ids(one).await, ids(other).await];
+    // As they were before there were numbers.
+    let raw = database.raw().await;
+    for statement in [
+        "DROP INDEX messages_of_thread",
+        "ALTER TABLE messages DROP COLUMN seq",
+        "CREATE INDEX messages_of_thread ON messages (thread_id, created_at)",
+        include_str!("../../migrations/0007-order.sql"),
+    ] {
+        sqlx::raw_sql(statement).execute(&raw).await.unwrap();
+    }
+    assert_eq!([ids(one).await, ids(other).await], before);
+    assert_eq!([before[0].len(), before[1].len()], [4, 2]);
+    let (said, reply) = send(store, &ada.access, one, "said", &[]).await;
+    assert_eq!(ids(one).await[4..], [said, reply]);
 }
 
 async fn a_reply_comes_back_whose_id_is_smaller_than_that_of_what_it_answers(database: Database) {
