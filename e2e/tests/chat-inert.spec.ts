@@ -29,7 +29,8 @@ top.location = '${to}/top'; document.forms[0].submit()</script>
 </head><body onload="location = '${to}/onload'">
 <h1>A page of somebody</h1><p id="quiet">Words</p>
 <img src="${to}/image.png" srcset="${to}/larger.png 2x" onerror="fetch('${to}/onerror')">
-<iframe src="${to}/frame"></iframe><object data="${to}/object"></object><embed src="${to}/embed">
+<iframe src="${to}/frame"></iframe><IFRAME loading="lazy" src="${to}/lazy"></IFRAME>
+<iframe srcdoc="<iframe src='${to}/within'></iframe>"></iframe><object data="${to}/object"></object><embed src="${to}/embed">
 <video src="${to}/video" autoplay></video><audio src="${to}/audio" autoplay></audio>
 <form action="${to}/form" method="post" target="_top"><button>Send it</button></form>
 <a href="${to}/link" target="_top" ping="${to}/ping">Out to the top</a>
@@ -39,7 +40,8 @@ top.location = '${to}/top'; document.forms[0].submit()</script>
 
 test('a page that code made stays inert in its frame', async ({ page }) => {
   const asked: string[] = [];
-  const listener = await listen(asked);
+  const connected: string[] = [];
+  const listener = await listen(asked, connected);
   try {
     const { port } = listener.address() as AddressInfo;
     const to = `http://127.0.0.1:${port}`;
@@ -70,9 +72,12 @@ test('a page that code made stays inert in its frame', async ({ page }) => {
     expect(page.url()).toBe(address);
     await page.screenshot({ path: 'output/103-inert-page.png' });
     expect(asked).toEqual([]);
+    // A browser that only connects has told already whom it would ask.
+    expect(connected).toEqual([]);
     // The listener hears what is asked of it.
     await page.request.get(`${to}/control`);
     expect(asked).toEqual(['/control']);
+    expect(connected).toHaveLength(1);
   } finally {
     await page.close();
     listener.closeAllConnections();
@@ -80,10 +85,11 @@ test('a page that code made stays inert in its frame', async ({ page }) => {
   }
 });
 
-function listen(asked: string[]): Promise<Listener> {
+function listen(asked: string[], connected: string[]): Promise<Listener> {
   const listener = createServer((request, answer) => {
     asked.push(request.url ?? '');
     answer.end();
   });
+  listener.on('connection', (caller) => connected.push(`port ${caller.remotePort}`));
   return new Promise((resolve) => listener.listen(0, '127.0.0.1', () => resolve(listener)));
 }
