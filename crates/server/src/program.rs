@@ -410,10 +410,9 @@ impl Server {
         };
         let answering = async {
             match self.listener {
-                // Events are small and each of them is news. Where it cannot be set they come later.
                 Door::Plain(listener) => {
                     let listener = listener.tap_io(|stream| {
-                        let _ = stream.set_nodelay(true);
+                        crate::serving::prepare(stream);
                     });
                     answer(listener, routes, limits, stop).await;
                 }

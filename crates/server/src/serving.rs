@@ -21,7 +21,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use rustix::process::{Resource, getrlimit, setrlimit};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use tower::ServiceExt as _;
@@ -39,12 +41,25 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// How long a caller may take nothing of an answer.
 const UNTAKEN: Duration = Duration::from_secs(60);
 
+/// How long a caller may leave unanswered that something has arrived: one that has vanished without a
+/// word would hold its place, and those of its streams, for as long as Linux tries again.
+const VANISHED: Duration = Duration::from_secs(60);
+
 /// How many callers may be connected at once at most; the next ones wait for one to go.
 const CONNECTIONS: usize = 4096;
 
 /// What part of them may come from one address, and how many in any case.
 const SHARE_OF_ADDRESS: usize = 4;
 const LEAST_OF_ADDRESS: usize = 64;
+
+/// Makes a connection ready. What cannot be set makes it slower, or longer to be noticed as dead, and no
+/// worse.
+pub(crate) fn prepare(stream: &TcpStream) {
+    // Events are small and each of them is news.
+    let _ = stream.set_nodelay(true);
+    let milliseconds = u32::try_from(VANISHED.as_millis()).unwrap_or(u32::MAX);
+    let _ = set_tcp_user_timeout(stream, milliseconds);
+}
 
 /// How many callers there may be, and how slow they.
 #[derive(Debug, Clone)]

@@ -190,8 +190,7 @@ impl Listener for TlsListener {
                 (stream, peer) = Listener::accept(&mut self.listener),
                     if self.handshakes.len() < MAX_HANDSHAKES =>
                 {
-                    // Events are small and each of them is news.
-                    let _ = stream.set_nodelay(true);
+                    crate::serving::prepare(&stream);
                     self.begin(stream, peer);
                 }
             }

@@ -31,6 +31,19 @@ async fn server(connections: usize, per_address: usize) -> SocketAddr {
     address
 }
 
+#[tokio::test]
+async fn a_connection_that_nobody_answers_any_more_does_not_stay() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (caller, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+    let (stream, _) = accepted.unwrap();
+    prepare(&stream);
+    let set = rustix::net::sockopt::tcp_user_timeout(&stream).unwrap();
+    assert_eq!(u128::from(set), VANISHED.as_millis());
+    assert!(stream.nodelay().unwrap());
+    drop(caller.unwrap());
+}
+
 async fn say(address: SocketAddr, words: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(words.as_bytes()).await.unwrap();

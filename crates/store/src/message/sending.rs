@@ -32,6 +32,14 @@ fn title(text: &str, files: &[SentFile]) -> Option<String> {
     Some(title)
 }
 
+/// The key of a message as it is kept: a key is its author's, and another one may choose the same.
+fn own_key(access: &Access, new: &NewMessage) -> Option<String> {
+    let key = new.idempotency_key.as_ref()?;
+    let user = access.user().map(|id| id.to_string());
+    let author = user.or_else(|| access.api_key().map(|id| id.to_string()));
+    Some(format!("{} {key}", author.unwrap_or_default()))
+}
+
 impl Transaction {
     /// Sends a message into a thread that is [held](Transaction::hold_thread), and begins the reply
     /// to it.
@@ -44,7 +52,7 @@ impl Transaction {
         thread: &Thread,
         new: &NewMessage,
     ) -> Result<PlacedMessage, StoreError> {
-        if let Some(before) = self.same_request(thread, new).await? {
+        if let Some(before) = self.same_request(access, thread, new).await? {
             return Ok(before);
         }
         if let Some(reply) = thread.running_reply {
@@ -118,10 +126,11 @@ impl Transaction {
     /// What was sent before under the same key.
     async fn same_request(
         &mut self,
+        access: &Access,
         thread: &Thread,
         new: &NewMessage,
     ) -> Result<Option<PlacedMessage>, StoreError> {
-        let Some(key) = &new.idempotency_key else {
+        let Some(key) = own_key(access, new) else {
             return Ok(None);
         };
         let row = sqlx::query(
@@ -131,7 +140,7 @@ impl Transaction {
              ORDER BY replies.seq LIMIT 1",
         )
         .bind(thread.id.to_string())
-        .bind(key.clone())
+        .bind(key)
         .fetch_optional(&mut *self.inner)
         .await
         .map_err(statement("looking for the same message"))?;
@@ -163,7 +172,7 @@ impl Transaction {
         .bind(access.api_key().map(|id| id.to_string()))
         .bind(new.kind.as_str())
         .bind(&new.text)
-        .bind(new.idempotency_key.clone())
+        .bind(own_key(access, new))
         .bind(&new.request_hash)
         .bind(now_ms())
         .execute(&mut *self.inner)

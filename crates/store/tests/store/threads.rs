@@ -326,6 +326,14 @@ async fn one_reply_runs_at_a_time_and_a_request_is_sent_once(database: Database)
         PlacedMessage::Repeated { message, reply }
     );
 
+    // A key is its author's: what another one sends under the same is not lost.
+    let bob = person(store, "bob").await;
+    let theirs = place(store, &bob.access, thread, &named("a", "1")).await;
+    let PlacedMessage::New { reply, .. } = theirs else {
+        panic!("it was not sent: {theirs:?}");
+    };
+    end(store, thread, reply).await;
+
     // Of many at once one is sent.
     let one = named("c", "x");
     let all = (0..12).map(|_| place(store, &ada.access, thread, &one));
