@@ -1,7 +1,11 @@
 """Refuses XML that declares entities, before anything reads it: a few lines of them unpack to more
-than any memory holds, and what a reader leaves of them is not what the file says."""
+than any memory holds, and what a reader leaves of them is not what the file says.
+
+Others read it afterwards, and more encodings than the parser here. What that cannot read is therefore not
+let through, but looked at as it is written."""
 
 import gzip
+import re
 import zlib
 from xml.parsers import expat
 from zipfile import BadZipFile
@@ -15,7 +19,23 @@ PIECE = 1 << 16
 # What drawings and pages say of themselves, also inside of office files.
 PLAIN = ("svg", "html")
 
+# What Office's own forms may be written in. Each reader knows these.
+OFFICE_ENCODINGS = ("utf-8", "utf-16")
+
 UNREADABLE = (BadZipFile, EOFError, NotImplementedError, OSError, RuntimeError, zlib.error)
+
+# A `<` and what follows it in four bytes each, in whichever order, with or without a mark before it; and the
+# beginning of XML in EBCDIC.
+WIDE = re.compile(
+    rb"\xff\xfe\0\0[<\s]\0\0\0|\0\0\xfe\xff\0\0\0[<\s]"
+    rb"|<\0\0\0[^\0]..\0|\0\0\0<\0..[^\0]|\0<\0\0.[^\0]|\0\0<\0..[^\0]|\x4c\x6f\xa7\x94",
+    re.DOTALL,
+)
+
+# What may stand before a document type and before the first element, apart from each other.
+BETWEEN = re.compile(r"(?:\s+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
+DOCUMENT_TYPE = re.compile(r"<!DOCTYPE\s+([^\s\[>]*)")
+DECLARED = re.compile(r"<\?xml\s[^>]*?\bencoding\s*=\s*[\"']([^\"']+)")
 
 
 class Declares(Exception):
@@ -26,10 +46,22 @@ class Begun(Exception):
     pass
 
 
+class Foreign(Exception):
+    pass
+
+
 def refused():
     return Trouble(
         "this file cannot be previewed: its XML declares entities or a document type of its own, which may "
         "unpack to anything",
+        "save it anew with the program that it is for",
+    )
+
+
+def foreign():
+    return Trouble(
+        "this file cannot be previewed: its XML is in an encoding other than UTF-8 and UTF-16, which not "
+        "everything reads the same way",
         "save it anew with the program that it is for",
     )
 
@@ -44,7 +76,38 @@ def check_file(path):
 
 def check(file, is_office):
     """Refuses what declares anything. Parts of Office's own forms have no document type at all."""
+    head = b""
+    try:
+        while piece := file.read(PIECE):
+            head += piece
+            if len(head) == len(piece):
+                parser = parser_of(is_office)
+                if WIDE.match(head):
+                    raise Foreign
+            parser.Parse(piece, False)
+            if len(head) >= PROLOG_BYTES:
+                raise Declares
+    except Declares:
+        raise refused() from None
+    except Foreign:
+        raise foreign() from None
+    except Begun:
+        return
+    except (expat.ExpatError, LookupError, ValueError):
+        # No XML, or none that this parser reads: another one might.
+        check_as_written(head, file, is_office)
+    except UNREADABLE:
+        # Whoever reads it says what is the matter.
+        return
+
+
+def parser_of(is_office):
+    """Reads until something is clear."""
     parser = expat.ParserCreate()
+
+    def declaration(_version, encoding, _standalone):
+        if is_office and encoding and encoding.lower() not in OFFICE_ENCODINGS:
+            raise Foreign
 
     def document_type(name, _system, _public, has_declarations):
         if has_declarations or (is_office and name.lower() not in PLAIN):
@@ -53,28 +116,41 @@ def check(file, is_office):
     def element(_name, _attributes):
         raise Begun
 
+    parser.XmlDeclHandler = declaration
     parser.StartDoctypeDeclHandler = document_type
     parser.StartElementHandler = element
-    head, read = b"", 0
+    return parser
+
+
+def check_as_written(head, file, is_office):
+    """Looks at all that stands before the first element, without a parser."""
+    if not plain(head[:64]).startswith("<"):
+        return
     try:
-        while piece := file.read(PIECE):
-            head, read = head or piece, read + len(piece)
-            parser.Parse(piece, False)
-            if read >= PROLOG_BYTES:
-                raise Declares
-    except Declares:
-        raise refused() from None
-    except Begun:
-        return
-    except (expat.ExpatError, LookupError, ValueError):
-        # No XML, or none that this parser reads: another one might, in an encoding of its own.
-        if looks_declared(head):
-            raise refused() from None
+        while len(head) < PROLOG_BYTES and (piece := file.read(PIECE)):
+            head += piece
     except UNREADABLE:
-        # Whoever reads it says what is the matter.
-        return
+        pass
+    is_cut = len(head) >= PROLOG_BYTES
+    texts = [plain(head)]
+    if encoding := DECLARED.match(texts[0]):
+        try:
+            texts.append(head.decode(encoding[1], "replace").lstrip("\ufeff \t\r\n"))
+        except (LookupError, ValueError):
+            # Nobody here knows it.
+            pass
+    if any(declares(text, is_office, is_cut) for text in texts):
+        raise refused()
 
 
-def looks_declared(head):
-    plain = head.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
-    return plain.startswith(b"<") and b"<!ENTITY" in plain
+def plain(content):
+    """What is plain of it, in whichever encoding that has plain letters."""
+    return content.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n").decode("latin-1")
+
+
+def declares(text, is_office, is_cut):
+    rest = text[BETWEEN.match(text).end() :]
+    if is_cut and (not rest or rest.startswith(("<!--", "<?"))):
+        return True
+    named = DOCUMENT_TYPE.match(rest)
+    return "<!ENTITY" in text or bool(named and is_office and named[1].lower() not in PLAIN)

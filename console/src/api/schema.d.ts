@@ -848,7 +848,8 @@ export interface paths {
         /**
          * Streams the events of an execution: those that are stored and those that come, until it has
          *     ended. Each is `{seq, type, at, data}`. A client that was cut off goes on with `after`, or
-         *     with the header `Last-Event-ID`.
+         *     with the header `Last-Event-ID`. Streams of executions and of threads count together: one more than a
+         *     caller, or all callers of this server process, may have open is refused with 429 and `too_many_streams`.
          */
         get: operations["executions_events"];
         put?: never;
@@ -1003,7 +1004,7 @@ export interface paths {
          * Streams the events of a thread: those that are stored and those that come. It stays open. Each is
          *     `{seq, type, at, data}`, and its type is the event's name. A client that was cut off goes on
          *     with `after`, or with the header `Last-Event-ID`. A caller may have so many streams open at once, and so
-         *     may all callers together: one more is refused with 429.
+         *     may all callers of a server process together: one more is refused with 429 and `too_many_streams`.
          */
         get: operations["threads_events"];
         put?: never;
@@ -1025,7 +1026,8 @@ export interface paths {
          * Lists what has happened in a thread, the newest page first; the events of a page are in their order.
          *     A page begins with a message where it holds one, so that it can be shown by itself. What happens
          *     from then on tells the stream of events, after the number of the last one of the first page; whoever
-         *     may open no stream asks here again, with `after`.
+         *     may open no stream asks here with `after`, again and again until an answer is empty: `next_cursor` says
+         *     nothing then.
          */
         get: operations["threads_history"];
         put?: never;
@@ -12726,7 +12728,10 @@ export interface operations {
             query?: {
                 /** @description The `next_cursor` of the page before, for what happened earlier. */
                 cursor?: string;
-                /** @description The number of the last event that the caller has, for what has happened since. */
+                /**
+                 * @description The number of the last event that the caller has, for what has happened since. An answer may hold
+                 *     a part of it: ask again, after its last event, until one is empty.
+                 */
                 after?: number;
                 /** @description How many at most, from 1 to 500. */
                 limit?: number;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ThreadEvent } from '../api/thread-events';
-import { earlier, known, later, nothingKnown, type Page, wholePage } from './pages';
+import { askEarlier, earlier, known, later, nothingKnown, type Page, restOf } from './pages';
 
 /** Three exchanges of four events each. */
 const all: ThreadEvent[] = [0, 1, 2]
@@ -49,16 +49,24 @@ test('a thread in which nothing has happened is followed from its beginning', ()
   expect(later(nothingKnown, all).state.seq).toBe(12);
 });
 
-test('an exchange that is longer than a page is asked for whole', async () => {
-  const asked: (string | undefined)[] = [];
-  const ask = (cursor: string | undefined) => {
+test('of an exchange that is longer than a page each page is shown as it comes', async () => {
+  const asked: string[] = [];
+  const shown: Page[] = [];
+  const ask = (cursor: string) => {
     asked.push(cursor);
-    const before = cursor === undefined ? 13 : Number(cursor);
+    const before = Number(cursor);
     return Promise.resolve(page(Math.max(1, before - 3), before - 1));
   };
-  expect(await wholePage(ask)).toEqual(page(1, 12));
-  expect(asked).toEqual([undefined, '10', '7', '4']);
+  const newest = page(10, 12);
+  expect(restOf(newest)).toBe('10');
+  await askEarlier(ask, '10', (one) => shown.push(one));
+  expect(asked).toEqual(['10', '7', '4']);
+  expect(shown).toEqual([page(7, 9), page(4, 6), page(1, 3)]);
+  expect(restOf(page(1, 3))).toBeNull();
+  // As the pages make the whole, in whichever parts they are shown.
+  const whole = shown.reduce(earlier, known(newest));
+  expect(whole.state).toEqual(known({ events: all, cursor: null }).state);
   asked.length = 0;
-  expect(await wholePage(ask, '8')).toEqual(page(5, 7));
+  await askEarlier(ask, '8', () => undefined);
   expect(asked).toEqual(['8']);
 });

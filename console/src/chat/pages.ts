@@ -38,17 +38,21 @@ export const earlier = (after: Known, page: Page): Known =>
   known({ events: [...page.events, ...after.events], cursor: page.cursor });
 
 /**
- * A page, and those before it until one begins with a message: only of an exchange that is longer
- * than a page one begins in its middle.
+ * Where the rest of an exchange is asked for in whose middle what is known begins; nothing where it
+ * begins with a message. Only an exchange that is longer than a page has such a rest.
  */
-export async function wholePage(
-  ask: (cursor: string | undefined) => Promise<Page>,
-  cursor?: string,
-): Promise<Page> {
-  let page = await ask(cursor);
-  while (page.cursor !== null && page.events[0]?.type !== 'message_sent') {
-    const before = await ask(page.cursor);
-    page = { events: [...before.events, ...page.events], cursor: before.cursor };
+export const restOf = ({ events, cursor }: Page): string | null =>
+  events[0]?.type === 'message_sent' ? null : cursor;
+
+/** Asks for what was before, page by page, until what is known begins with a message. */
+export async function askEarlier(
+  ask: (cursor: string) => Promise<Page>,
+  cursor: string,
+  show: (page: Page) => void,
+): Promise<void> {
+  for (let at: string | null = cursor; at !== null;) {
+    const page: Page = await ask(at);
+    show(page);
+    at = restOf(page);
   }
-  return page;
 }

@@ -4,11 +4,13 @@ import { sessionQuery } from '../api/queries';
 import type { Link } from '../api/stream/line';
 import { watchThread } from '../api/stream/watch';
 import { historyPage } from '../api/threads';
-import { earlier, type Known, known, later, nothingKnown, wholePage } from './pages';
+import { askEarlier, earlier, type Known, known, later, nothingKnown, restOf } from './pages';
 import type { ThreadState } from './view';
 
 /** What was before what is shown. */
 export interface Earlier {
+  /** Where it is asked for: another place once more of it is shown. */
+  cursor: string;
   isAsked: boolean;
   error: Error | null;
   ask: () => void;
@@ -34,8 +36,19 @@ export function useThread(thread: string, user: string): Watched {
     present.current = next;
     setShown(next);
   }, []);
+  /** Aborted when nobody looks at it any more. */
+  const watching = useRef<AbortSignal>(undefined);
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: (cursor: string) =>
+      askEarlier(
+        (at) => historyPage(thread, at, watching.current),
+        cursor,
+        (page) => show(earlier(present.current, page)),
+      ),
+  });
   useEffect(() => {
     const left = new AbortController();
+    watching.current = left.signal;
     let leave: (() => void) | null = null;
     const follow = () => {
       if (left.signal.aborted) return;
@@ -47,9 +60,12 @@ export function useThread(thread: string, user: string): Watched {
         if (next === 'signed_out') void queries.invalidateQueries(sessionQuery);
       });
     };
-    wholePage((cursor) => historyPage(thread, cursor, left.signal))
+    historyPage(thread, undefined, left.signal)
       .then((page) => {
-        if (!left.signal.aborted) show(known(page));
+        if (left.signal.aborted) return;
+        show(known(page));
+        const rest = restOf(page);
+        if (rest !== null) mutate(rest);
       })
       // Whatever is the matter, the stream finds it too, and says it; else it tells everything.
       .catch(() => undefined)
@@ -58,12 +74,9 @@ export function useThread(thread: string, user: string): Watched {
       left.abort();
       leave?.();
     };
-  }, [thread, user, queries, show]);
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: (cursor: string) => wholePage((at) => historyPage(thread, at), cursor),
-    onSuccess: (page) => show(earlier(present.current, page)),
-  });
+  }, [thread, user, queries, show, mutate]);
   const { cursor } = shown;
-  const before = cursor === null ? null : { isAsked: isPending, error, ask: () => mutate(cursor) };
+  const ask = () => cursor !== null && mutate(cursor);
+  const before = cursor === null ? null : { cursor, isAsked: isPending, error, ask };
   return { state: shown.state, link, earlier: before };
 }

@@ -5,7 +5,7 @@ use glovebox_protocol::ids::SandboxId;
 
 use crate::database::{Store, Transaction, now_ms, statement};
 use crate::error::StoreError;
-use crate::lease::EndedWhy;
+use crate::lease::{EndedWhy, LeasePurpose};
 
 impl Store {
     /// Suspends a sandbox that nobody has used for as long as its idle limit and in which nothing
@@ -81,6 +81,25 @@ impl Store {
         .await
         .map_err(statement("ending a lease"))?;
         Ok(done.rows_affected() > 0)
+    }
+
+    /// Leaves nothing of the lease of a sandbox for previews that could not be made, and of which nothing is
+    /// there.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn forget_start(&self, id: SandboxId) -> Result<(), StoreError> {
+        sqlx::query(
+            "DELETE FROM leases WHERE id = $1 AND purpose = $2 AND state = 'ended' \
+             AND ended_why = $3",
+        )
+        .bind(id.to_string())
+        .bind(LeasePurpose::Preview.as_str())
+        .bind(EndedWhy::StartFailed.as_str())
+        .execute(&self.pool)
+        .await
+        .map_err(statement("forgetting a lease"))?;
+        Ok(())
     }
 }
 

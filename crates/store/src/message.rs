@@ -172,8 +172,8 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 
-    /// The newest messages of a thread, the oldest of them first, in the order of its events: at most `limit`, and no more than
-    /// about 4 MiB with what is kept beside them.
+    /// The newest messages of a thread, the oldest of them first, in the order of its events: at most
+    /// `limit`, and no more than about 4 MiB with what is kept beside them.
     ///
     /// # Errors
     /// When the database does not answer.

@@ -211,6 +211,25 @@ test('where the server has no more streams it is asked again and again, until it
   expect(page.seqs()).toEqual([2, 3, 4, 5]);
 });
 
+test('more than one answer holds is asked for at once', async () => {
+  const { world, timers, last } = makeWorld();
+  const asked: number[] = [];
+  const answers = [[1, 2], [3], []];
+  world.ask = (_, after) => {
+    asked.push(after);
+    return Promise.resolve((answers.shift() ?? []).map(event));
+  };
+  const hub = new Hub(world);
+  const page = listen();
+  hub.watch('1', wanted('t'), page.hear);
+  const before = timers.length;
+  last().fail(new Refused(429));
+  await settled();
+  expect(asked).toEqual([0, 2, 3]);
+  expect(page.seqs()).toEqual([1, 2, 3]);
+  expect(timers.slice(before).filter(({ ms }) => ms === 3000)).toHaveLength(1);
+});
+
 test('events that do not follow the last one are asked for again', async () => {
   const { world, timers, last } = makeWorld();
   const hub = new Hub(world);

@@ -135,11 +135,16 @@ export class Line {
     }
   }
 
-  /** Asks once for what is new. Says whether there was an answer. */
+  /** Asks for what is new until nothing more comes. Says whether there were answers. */
   async #ask(signal: AbortSignal): Promise<boolean> {
     try {
-      const events = await this.world.ask(this.thread, this.#seq, signal);
-      return !signal.aborted && this.#take(events, 'asking');
+      for (;;) {
+        const before = this.#seq;
+        const events = await this.world.ask(this.thread, before, signal);
+        if (signal.aborted || !this.#take(events, 'asking')) return false;
+        // An answer has no more than fits into a page.
+        if (this.#seq === before) return true;
+      }
     } catch {
       // The next stream that is asked for says what is the matter.
       return false;

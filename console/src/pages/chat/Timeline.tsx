@@ -8,6 +8,7 @@ import { sentence } from '../../format/sentence';
 import { FailureNote } from '../../parts/FailureNote';
 import { Notice } from '../../parts/Notice';
 import { FileCards } from './FileCard';
+import { KeepPlace } from './KeepPlace';
 import { MessageBlock } from './MessageBlock';
 import { ReplyBlock } from './ReplyBlock';
 import styles from './Thread.module.css';
@@ -28,9 +29,8 @@ interface Props {
 /** Messages, replies and what else happened, oldest first. */
 export function Timeline({ thread, state, earlier, isLoading, running, stop }: Props) {
   const { user } = useSession();
-  const first = state.items[0]?.id;
-  const { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd, keepPlace } =
-    useStickToEnd(first);
+  const { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd, measure, keepPlace } =
+    useStickToEnd();
   const last = state.items.findLast((item) => item.kind === 'message');
   const ownLast = last?.author.user === user.id ? last.id : null;
   // Whoever sends something wants to see what comes of it, wherever they have read.
@@ -49,8 +49,11 @@ export function Timeline({ thread, state, earlier, isLoading, running, stop }: P
     >
       <div ref={content} className={styles.items}>
         {isLoading && <div role="status">Loading</div>}
-        {earlier && <EarlierMessages earlier={earlier} keepPlace={keepPlace} />}
-        {!isLoading && state.items.length === 0 && <div>Nothing was said here yet.</div>}
+        <KeepPlace cursor={earlier?.cursor} measure={measure} keep={keepPlace} />
+        {earlier && <EarlierMessages earlier={earlier} />}
+        {!isLoading && !earlier && state.items.length === 0 && (
+          <div>Nothing was said here yet.</div>
+        )}
         {state.items.map((item) => (
           <ItemBlock
             key={`${item.kind} ${item.id}`}
@@ -73,20 +76,10 @@ export function Timeline({ thread, state, earlier, isLoading, running, stop }: P
   );
 }
 
-interface EarlierProps {
-  earlier: Earlier;
-  /** What is in sight stays there when something comes above it. */
-  keepPlace: () => void;
-}
-
-function EarlierMessages({ earlier, keepPlace }: EarlierProps) {
-  const ask = () => {
-    keepPlace();
-    earlier.ask();
-  };
+function EarlierMessages({ earlier }: { earlier: Earlier }) {
   return (
     <div>
-      <Button size="xs" variant="default" loading={earlier.isAsked} onClick={ask}>
+      <Button size="xs" variant="default" loading={earlier.isAsked} onClick={earlier.ask}>
         Earlier messages
       </Button>
       <FailureNote error={earlier.error} />

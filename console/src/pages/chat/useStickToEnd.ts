@@ -1,12 +1,4 @@
-import {
-  type MouseEvent,
-  type RefObject,
-  useCallback,
-  useEffect,
-  useLayoutEffect,
-  useRef,
-  useState,
-} from 'react';
+import { type MouseEvent, type RefObject, useCallback, useEffect, useRef, useState } from 'react';
 import { type Extent, extentOf, isEnd, staysAtEnd } from './stick';
 
 interface Stick {
@@ -17,15 +9,14 @@ interface Stick {
   /** Whoever unfolds something wants to read it from its beginning. */
   onClickCapture: (event: MouseEvent) => void;
   toEnd: () => void;
-  /** Whoever asks for more above goes on reading where they are. */
-  keepPlace: () => void;
+  /** How far from the end somebody reads. */
+  measure: () => number;
+  /** Goes on reading so far from the end, where more has come above. */
+  keepPlace: (fromEnd: number) => void;
 }
 
-/**
- * Keeps the newest in sight while it grows, unless somebody has gone up to read. `first` names what
- * stands uppermost.
- */
-export function useStickToEnd(first: string | undefined): Stick {
+/** Keeps the newest in sight while it grows, unless somebody has gone up to read. */
+export function useStickToEnd(): Stick {
   const scroll = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const isStuck = useRef(true);
@@ -40,21 +31,16 @@ export function useStickToEnd(first: string | undefined): Stick {
   const toEnd = useCallback(() => {
     if (scroll.current) settle(scroll.current, true);
   }, [settle]);
-  /** How far from the end somebody reads who has asked for more above. */
-  const fromEnd = useRef<number | null>(null);
-  const keepPlace = () => {
+  const measure = () => {
+    const box = scroll.current;
+    return box === null ? 0 : box.scrollHeight - box.scrollTop;
+  };
+  const keepPlace = (fromEnd: number) => {
     const box = scroll.current;
     if (box === null) return;
-    fromEnd.current = box.scrollHeight - box.scrollTop;
-    isStuck.current = false;
+    box.scrollTop = box.scrollHeight - fromEnd;
+    settle(box, isStuck.current);
   };
-  useLayoutEffect(() => {
-    const box = scroll.current;
-    if (box === null || fromEnd.current === null) return;
-    box.scrollTop = box.scrollHeight - fromEnd.current;
-    fromEnd.current = null;
-    settle(box, false);
-  }, [first, settle]);
   const onScroll = () => {
     const box = scroll.current;
     if (!box) return;
@@ -77,5 +63,5 @@ export function useStickToEnd(first: string | undefined): Stick {
     observer.observe(box);
     return () => observer.disconnect();
   }, [settle]);
-  return { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd, keepPlace };
+  return { scroll, content, isAtEnd, onScroll, onClickCapture, toEnd, measure, keepPlace };
 }

@@ -43,13 +43,13 @@ pub(crate) struct ServeArguments {
     )]
     pub(crate) trusted_proxies: Vec<IpAddr>,
 
-    /// How many streams of events one caller may have open at once: all browsers of a person, or all
-    /// programs with one key
+    /// How many streams of events one caller may have open at once at this server process: all browsers
+    /// of a person, or all programs with one key
     #[arg(long, value_name = "COUNT", env = "GLOVEBOX_MAX_CALLER_STREAMS", default_value_t = 100,
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_caller_streams: u32,
 
-    /// How many streams of events all callers may have open at once
+    /// How many streams of events all callers may have open at once at this server process
     #[arg(long, value_name = "COUNT", env = "GLOVEBOX_MAX_STREAMS", default_value_t = 2000,
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_streams: u32,

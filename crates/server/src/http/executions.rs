@@ -34,6 +34,10 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often is looked for events of an execution that another process drives.
 const GLANCE: Duration = Duration::from_millis(250);
 
+/// What to do without a stream.
+const INSTEAD: &str =
+    "whether it has ended, and how, can also be asked for again and again at the execution";
+
 /// How many events are read at once.
 pub(super) const READ: u32 = 500;
 
@@ -178,7 +182,8 @@ pub(super) fn last_event_id(headers: &HeaderMap) -> Option<u64> {
 
 /// Streams the events of an execution: those that are stored and those that come, until it has
 /// ended. Each is `{seq, type, at, data}`. A client that was cut off goes on with `after`, or
-/// with the header `Last-Event-ID`.
+/// with the header `Last-Event-ID`. Streams of executions and of threads count together: one more than a
+/// caller, or all callers of this server process, may have open is refused with 429 and `too_many_streams`.
 #[utoipa::path(get, path = "/api/v1/sandboxes/{sandbox}/executions/{execution}/events",
     tag = "executions",
     params(("sandbox" = String, Path, description = "Its id"),
@@ -196,7 +201,7 @@ pub(crate) async fn events(
     let (sandbox, id) = (sandbox_id(&sandbox)?, execution_id(&execution)?);
     let access = caller.access_to(&app, sandbox, RUN).await?;
     app.execution(&access, sandbox, id).await?;
-    let open = streams::open(&app, &caller)?;
+    let open = streams::open(&app, &caller, INSTEAD)?;
     let after = query.after.or_else(|| last_event_id(&headers)).unwrap_or(0);
     let follow = Follow {
         _open: open,

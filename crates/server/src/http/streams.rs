@@ -7,20 +7,19 @@ use super::error::ApiError;
 use crate::app::App;
 use crate::app::streams::{OpenStream, TooManyStreams, Who};
 
-/// Counts one more stream of a caller, for as long as what this gives lives.
-pub(super) fn open(app: &App, caller: &Caller) -> Result<OpenStream, ApiError> {
+/// Counts one more stream of a caller, for as long as what this gives lives. `instead` says what else tells
+/// what the stream would.
+pub(super) fn open(app: &App, caller: &Caller, instead: &str) -> Result<OpenStream, ApiError> {
     let who = match caller {
         Caller::Session(signed_in) => Who::User(signed_in.user.id),
         Caller::Key(access) => access.api_key().map_or(Who::Unknown, Who::Key),
     };
-    Ok(app.streams().open(who, app.config().streams)?)
+    let opened = app.streams().open(who, app.config().streams);
+    opened.map_err(|error| refused(error, instead))
 }
 
-impl From<TooManyStreams> for ApiError {
-    fn from(error: TooManyStreams) -> Self {
-        let (TooManyStreams::Own(limit) | TooManyStreams::InAll(limit)) = error;
-        let fix = "close one that is not needed; what happens in a thread can also be asked for \
-                   again and again at its `history`";
-        Self::quota("too_many_streams", error.to_string(), fix).with(json!({ "limit": limit }))
-    }
+fn refused(error: TooManyStreams, instead: &str) -> ApiError {
+    let (TooManyStreams::Own(limit) | TooManyStreams::InAll(limit)) = error;
+    let fix = format!("close one that is not needed; {instead}");
+    ApiError::quota("too_many_streams", error.to_string(), &fix).with(json!({ "limit": limit }))
 }

@@ -27,6 +27,10 @@ use crate::failure::chain;
 /// How often is looked for events that another process stored.
 const GLANCE: Duration = Duration::from_millis(500);
 
+/// What to do without a stream.
+const INSTEAD: &str =
+    "what happens in a thread can also be asked for again and again at its `history`, with `after`";
+
 /// How long rights may have changed before a stream on which nothing happens notices: nothing is
 /// told without looking at them.
 const RIGHTS_EVERY: Duration = Duration::from_secs(5);
@@ -34,7 +38,7 @@ const RIGHTS_EVERY: Duration = Duration::from_secs(5);
 /// Streams the events of a thread: those that are stored and those that come. It stays open. Each is
 /// `{seq, type, at, data}`, and its type is the event's name. A client that was cut off goes on
 /// with `after`, or with the header `Last-Event-ID`. A caller may have so many streams open at once, and so
-/// may all callers together: one more is refused with 429.
+/// may all callers of a server process together: one more is refused with 429 and `too_many_streams`.
 #[utoipa::path(get, path = "/api/v1/threads/{thread}/events", tag = "threads",
     params(("thread" = String, Path, description = "Its id"), EventsQuery),
     security(("api_key" = []), ("session" = [])),
@@ -51,7 +55,7 @@ pub(crate) async fn events(
     let (access, _) = caller
         .access_to_thread(&app, id, KeyScope::ThreadsRead)
         .await?;
-    let open = streams::open(&app, &caller)?;
+    let open = streams::open(&app, &caller, INSTEAD)?;
     let reader = Reader {
         _open: open,
         news: app.live().follow(id),

@@ -14,6 +14,7 @@ use super::caller::Caller;
 use super::error::ApiError;
 use super::threads::thread_id;
 use crate::app::App;
+use crate::failure::chain;
 
 /// Something that happened in a thread, as its stream tells it.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -34,7 +35,14 @@ impl ThreadEventView {
     fn of(event: &ThreadEvent) -> Result<Self, ApiError> {
         serde_json::to_value(event)
             .and_then(serde_json::from_value)
-            .map_err(|_| ApiError::internal())
+            .map_err(|error| {
+                tracing::error!(
+                    seq = event.seq,
+                    error = chain(&error),
+                    "telling an event of a thread"
+                );
+                ApiError::internal()
+            })
     }
 }
 
@@ -45,7 +53,8 @@ impl ThreadEventView {
 pub(crate) struct HistoryQuery {
     /// The `next_cursor` of the page before, for what happened earlier.
     cursor: Option<String>,
-    /// The number of the last event that the caller has, for what has happened since.
+    /// The number of the last event that the caller has, for what has happened since. An answer may hold
+    /// a part of it: ask again, after its last event, until one is empty.
     after: Option<u64>,
     /// How many at most, from 1 to 500.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 500)]
@@ -55,7 +64,8 @@ pub(crate) struct HistoryQuery {
 /// Lists what has happened in a thread, the newest page first; the events of a page are in their order.
 /// A page begins with a message where it holds one, so that it can be shown by itself. What happens
 /// from then on tells the stream of events, after the number of the last one of the first page; whoever
-/// may open no stream asks here again, with `after`.
+/// may open no stream asks here with `after`, again and again until an answer is empty: `next_cursor` says
+/// nothing then.
 #[utoipa::path(get, path = "/api/v1/threads/{thread}/history", tag = "threads",
     params(("thread" = String, Path, description = "Its id"), HistoryQuery),
     security(("api_key" = []), ("session" = [])),

@@ -2,7 +2,8 @@
 //!
 //! A worker that is killed leaves its task, which another one takes when its time is over, ends the
 //! sandbox that was left and begins anew; after some attempts it is given up. An attempt is one for which
-//! there was a sandbox: while none can be made, a preview waits and goes on by itself.
+//! there was a sandbox: while none can be made, a preview waits and goes on by itself. A file that cannot be
+//! read is tried as often.
 
 mod in_hand;
 mod making;
@@ -24,14 +25,19 @@ use crate::failure::chain;
 use crate::worker::{Queue, TAKEN};
 use making::Making;
 
+use in_hand::Hand;
 pub(crate) use in_hand::{InHand, give_back};
 
 /// How often a preview is begun before it is given up.
 const ATTEMPTS: i64 = 3;
 
-/// How long after a failure that is none of the file's it is tried again, at first and at most.
+/// How long after a failure that is none of the file's it is tried again, at first and at most, in seconds.
+/// Each further time it takes so much longer: there may be no room for days.
 const AGAIN_AFTER: i64 = 2;
-const AGAIN_AT_LATEST: i64 = 10;
+const AGAIN_AT_LATEST: i64 = 60;
+
+/// What people are told where the object store does not give the whole file.
+const UNREAD: &str = "the stored file cannot be read just now";
 
 /// How often previews are looked for that nobody can see any more.
 const FORGET_EVERY: TimeDelta = TimeDelta::minutes(10);
@@ -55,7 +61,9 @@ enum Stopped {
         /// What people are told.
         message: String,
     },
-    /// The database or the object store failed: the task is left as it is.
+    /// The object store did not give the whole file.
+    Unread,
+    /// The database failed, or what was made cannot be kept: the task is left as it is.
     Store(StoreError),
 }
 
@@ -104,29 +112,48 @@ pub(super) async fn make(app: &App, task: &Task) -> Result<(), StoreError> {
         );
         return finish(app, task, &preview, PreviewState::Failed, &contents).await;
     }
-    app.in_hand().begin(&preview, task);
+    let hand = app.in_hand().begin(&preview, task);
     let made = tokio::select! {
-        made = one(app, &preview) => Some(made),
+        made = one(app, &preview, hand) => Some(made),
         // Somebody else makes it now.
-        () = until_lost(app, &preview, task) => None,
+        () = until_lost(app, hand, task) => None,
     };
-    app.in_hand().end(preview.id);
-    let Some(made) = made else { return Ok(()) };
+    let settled = match made {
+        Some(made) => settle(app, task, preview, made).await,
+        None => Ok(()),
+    };
+    // Not before: whoever is told to stop in between gives it back.
+    app.in_hand().end(hand);
+    settled
+}
+
+/// Keeps what came of a try, and whether there is to be another one.
+async fn settle(
+    app: &App,
+    task: &Task,
+    preview: Preview,
+    made: Result<Contents, Stopped>,
+) -> Result<(), StoreError> {
     // How many sandboxes there were, this one included.
     let preview = app.store().preview(preview.id).await?.unwrap_or(preview);
+    let tried = Contents::of(&preview).tried();
     match made {
         Ok(contents) => finish(app, task, &preview, PreviewState::Ready, &contents).await,
         Err(Stopped::File(contents)) => {
             finish(app, task, &preview, PreviewState::Failed, &contents).await
         }
-        Err(Stopped::Waits { message }) => put_off(app, task, &preview, &message).await,
+        Err(Stopped::Waits { message }) => put_off(app, task, &preview, tried, &message).await,
+        Err(Stopped::Unread) => match unread(tried) {
+            Ok(tried) => put_off(app, task, &preview, tried, UNREAD).await,
+            Err(contents) => finish(app, task, &preview, PreviewState::Failed, &contents).await,
+        },
         Err(Stopped::Now {
             message,
             again: true,
             ..
-        }) if Contents::of(&preview).begun < ATTEMPTS => {
+        }) if tried.begun < ATTEMPTS => {
             tracing::warn!(preview = %preview.id, message, "a preview could not be made");
-            put_off(app, task, &preview, &message).await
+            put_off(app, task, &preview, tried, &message).await
         }
         Err(Stopped::Now { message, fix, .. }) => {
             let contents = Contents::failed_for_now(message, fix);
@@ -134,6 +161,17 @@ pub(super) async fn make(app: &App, task: &Task) -> Result<(), StoreError> {
         }
         Err(Stopped::Store(error)) => Err(error),
     }
+}
+
+/// Counts that a file could not be read: how often it was tried then, or what is kept where that is enough.
+fn unread(tried: Contents) -> Result<Contents, Contents> {
+    let unread = tried.unread + 1;
+    if unread < ATTEMPTS {
+        return Ok(Contents { unread, ..tried });
+    }
+    let fix = "try again in a moment; a system admin sees the reason in the server's log, and checks the \
+               disk of the object store";
+    Err(Contents::failed_for_now(UNREAD, Some(fix.into())))
 }
 
 /// How often it was begun and not brought to an end. What is made in a sandbox counts its sandboxes; what
@@ -150,10 +188,10 @@ async fn put_off(
     app: &App,
     task: &Task,
     preview: &Preview,
+    tried: Contents,
     message: &str,
 ) -> Result<(), StoreError> {
-    let contents = Contents::begun(Contents::of(preview).begun);
-    let document = serde_json::to_value(contents).unwrap_or_default();
+    let document = serde_json::to_value(tried).unwrap_or_default();
     app.store()
         .note_preview(preview.id, PreviewState::Waiting, &document)
         .await?;
@@ -199,7 +237,7 @@ fn milliseconds() -> i64 {
 }
 
 /// Holds on to a task and to the sandbox that it is done in; returns when it is somebody else's.
-async fn until_lost(app: &App, preview: &Preview, task: &Task) {
+async fn until_lost(app: &App, hand: Hand, task: &Task) {
     loop {
         tokio::time::sleep_until(Instant::now() + TAKEN / 3).await;
         match app.store().hold_task(task, milliseconds()).await {
@@ -207,7 +245,7 @@ async fn until_lost(app: &App, preview: &Preview, task: &Task) {
             Ok(false) => return,
             Err(error) => tracing::warn!(error = chain(&error), "holding a task"),
         }
-        if let Some(sandbox) = app.in_hand().sandbox(preview.id)
+        if let Some(sandbox) = app.in_hand().sandbox(hand)
             && let Err(error) = app.store().touch_lease(sandbox).await
         {
             tracing::warn!(error = chain(&error), "holding the sandbox of a preview");
@@ -215,7 +253,7 @@ async fn until_lost(app: &App, preview: &Preview, task: &Task) {
     }
 }
 
-async fn one(app: &App, preview: &Preview) -> Result<Contents, Stopped> {
+async fn one(app: &App, preview: &Preview, hand: Hand) -> Result<Contents, Stopped> {
     if preview.bytes > MAX_FILE_BYTES {
         let contents = Contents::failed(
             format!(
@@ -233,7 +271,7 @@ async fn one(app: &App, preview: &Preview) -> Result<Contents, Stopped> {
             Some("download it".into()),
         ))),
         Way::Text => of_text(app, preview, format).await,
-        Way::Sandbox => Making::new(app, preview, format).run().await,
+        Way::Sandbox => Making::new(app, preview, hand, format).run().await,
     }
 }
 
@@ -295,5 +333,31 @@ fn of(media: TextMedia, cut: Option<String>) -> Contents {
         text_media: Some(media),
         cut,
         ..Contents::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_given_up_like_anything_else() {
+        let tried = Contents {
+            begun: 1,
+            ..Contents::default()
+        };
+        let once = unread(tried).unwrap();
+        assert_eq!((once.begun, once.unread), (1, 1));
+        let twice = unread(once).unwrap();
+        let given_up = unread(twice).unwrap_err();
+        assert_eq!(given_up.message.as_deref(), Some(UNREAD));
+        assert!(given_up.may_pass && given_up.fix.is_some());
+    }
+
+    #[test]
+    fn a_preview_that_waits_for_long_is_tried_more_and_more_seldom() {
+        let now = Utc::now();
+        let after = |taken| (again_at(taken) - now).num_seconds();
+        assert_eq!([1, 3, 30, i64::MAX].map(after), [2, 6, 60, 60]);
     }
 }

@@ -1,6 +1,6 @@
 //! The way back: into a database without any rows, all or nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::BufRead;
 
 use chrono::{DateTime, Utc};
@@ -172,23 +172,78 @@ async fn insert<R: BufRead + Send>(
     file: &mut Reader<R>,
     restored: &mut Restored,
 ) -> Result<Line, BackupError> {
-    let statement = table.insert();
-    loop {
+    let mut order = Order::of(table);
+    let next = loop {
         let mut row = match file.next()? {
             Line::Row(row) => row,
-            other => return Ok(other),
+            other => break other,
         };
         if backend == Backend::Postgres {
             restored.replaced += without_zeros(&mut row);
         }
-        let query = sqlx::query(AssertSqlSafe(statement.clone()));
-        let query = table.bind(query, row);
-        let query = query.ok_or_else(|| file.damaged("a row does not fit its table"))?;
-        query
-            .execute(&mut *changes.inner)
-            .await
-            .map_err(table.failed("writing a row into"))?;
+        if let Some(row) = order.now(row) {
+            write(changes, table, file, row).await?;
+        }
         restored.rows += 1;
+    };
+    for row in order.later {
+        write(changes, table, file, row).await?;
+    }
+    Ok(next)
+}
+
+async fn write<R: BufRead + Send>(
+    changes: &mut Transaction,
+    table: &Table,
+    file: &mut Reader<R>,
+    row: Vec<Value>,
+) -> Result<(), BackupError> {
+    let query = sqlx::query(AssertSqlSafe(table.insert()));
+    let query = table.bind(query, row);
+    let query = query.ok_or_else(|| file.damaged("a row does not fit its table"))?;
+    query
+        .execute(&mut *changes.inner)
+        .await
+        .map(|_| ())
+        .map_err(table.failed("writing a row into"))
+}
+
+/// Puts rows that refer to one of their own table after it. Files of earlier versions have them in the order
+/// of their keys, which the clocks of several servers made.
+struct Order {
+    own: Option<(usize, usize)>,
+    /// The keys of those that were written and refer to none: none refers to another one.
+    written: HashSet<String>,
+    /// Those that came before what they refer to.
+    later: Vec<Vec<Value>>,
+}
+
+impl Order {
+    fn of(table: &Table) -> Self {
+        Self {
+            own: table.own_reference(),
+            written: HashSet::new(),
+            later: Vec::new(),
+        }
+    }
+
+    /// The row, where it can be written already; else it is kept for later.
+    fn now(&mut self, row: Vec<Value>) -> Option<Vec<Value>> {
+        let Some((key, refers)) = self.own else {
+            return Some(row);
+        };
+        match row.get(refers).and_then(Value::as_str) {
+            Some(of) if !self.written.contains(of) => {
+                self.later.push(row);
+                return None;
+            }
+            Some(_) => {}
+            None => {
+                let key = row.get(key).and_then(Value::as_str);
+                self.written.extend(key.map(str::to_owned));
+            }
+        }
+        Some(row)
     }
 }
 

@@ -185,6 +185,16 @@ impl Table {
         quoted.collect::<Vec<_>>().join(", ")
     }
 
+    /// In which columns a row has its key and the reference to another row of its table; nothing where
+    /// rows of the table refer to none.
+    pub(super) fn own_reference(&self) -> Option<(usize, usize)> {
+        let (_, refers) = OWN_REFERENCES
+            .iter()
+            .find(|(table, _)| *table == self.name)?;
+        let at = |wanted: &str| self.columns.iter().position(|(name, _)| name == wanted);
+        Some((at("id")?, at(refers)?))
+    }
+
     /// A row that [`Table::select`] gave.
     pub(super) fn read(&self, row: &AnyRow) -> Result<Vec<Value>, BackupError> {
         let cell = |at: usize, kind: Kind| match kind {

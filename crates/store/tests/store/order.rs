@@ -3,7 +3,7 @@
 use glovebox_protocol::ids::{MessageId, ThreadId};
 use glovebox_store::PlacedMessage;
 
-use crate::furnished::{Files, back_up, restore, rows};
+use crate::furnished::{Files, back_up, restore, rows, sha256};
 use crate::support::{Database, on_both, person};
 use crate::threads::{end, send, thread};
 
@@ -11,6 +11,7 @@ on_both! {
     messages_are_in_the_order_in_which_they_were_kept
     messages_of_before_get_the_numbers_of_their_ids
     a_reply_comes_back_whose_id_is_smaller_than_that_of_what_it_answers
+    so_it_does_from_a_file_that_has_it_first
 }
 
 /// Gives all messages of a thread ids as a server would whose clock is far ahead, or far behind; of what
@@ -112,4 +113,37 @@ async fn a_reply_comes_back_whose_id_is_smaller_than_that_of_what_it_answers(dat
         assert_eq!(here["messages"], there["messages"]);
         assert_eq!(there["messages"].len(), 2);
     }
+}
+
+/// A backup with the first two messages the other way round: in the order of their keys, as earlier versions
+/// made it.
+fn in_the_order_of_keys(file: &[u8]) -> Vec<u8> {
+    let text = std::str::from_utf8(file).unwrap();
+    let mut lines: Vec<_> = text.lines().collect();
+    let table = "{\"table\":{\"name\":\"messages\"";
+    let at = lines.iter().position(|line| line.starts_with(table));
+    let at = at.unwrap();
+    lines.swap(at + 1, at + 2);
+    let end = lines.pop().unwrap();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let (head, _) = end.split_once("\"sha256\":").unwrap();
+    let hash = sha256(text.as_bytes());
+    format!("{text}{head}\"sha256\":\"{hash}\"}}}}\n").into_bytes()
+}
+
+async fn so_it_does_from_a_file_that_has_it_first(database: Database) {
+    let store = &database.store;
+    let ada = person(store, "ada").await;
+    let id = thread(store, &ada.access, false).await;
+    let (_, reply) = send(store, &ada.access, id, "first", &[]).await;
+    end(store, id, reply).await;
+    made_by_another_clock(&database, id, "00000000").await;
+    let (file, _) = back_up(store, &Files::new()).await;
+    let file = in_the_order_of_keys(&file);
+    let target = Database::bare_sqlite().await;
+    restore(&target.store, &Files::new(), &file).await.unwrap();
+    assert_eq!(
+        rows(&database).await["messages"],
+        rows(&target).await["messages"]
+    );
 }

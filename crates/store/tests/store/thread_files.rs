@@ -21,6 +21,7 @@ on_both! {
     a_name_that_only_the_sandbox_has_is_taken
     a_deleted_thread_is_gone_with_all_that_is_in_it
     sandboxes_for_previews_count_for_nothing
+    nothing_is_kept_of_a_preview_whose_sandbox_could_not_be_made
     a_name_is_there_once_in_a_knowledge_base
 }
 
@@ -373,6 +374,28 @@ async fn sandboxes_for_previews_count_for_nothing(database: Database) {
     store.keep_staged(new.id, &staged).await.unwrap();
     store.keep_staged(new.id, &staged).await.unwrap();
     assert_eq!(store.staged(new.id).await.unwrap(), [staged]);
+}
+
+async fn nothing_is_kept_of_a_preview_whose_sandbox_could_not_be_made(database: Database) {
+    let store = &database.store;
+    let (ada, profile) = (person(store, "ada").await, profile(store).await);
+    let mut kept = Vec::new();
+    for why in [EndedWhy::StartFailed, EndedWhy::Asked] {
+        let new = new_lease(profile);
+        let mut changes = store.begin().await.unwrap();
+        changes
+            .create_preview_lease(ada.workspace, &new)
+            .await
+            .unwrap();
+        changes.commit().await.unwrap();
+        // One that is still there is not forgotten.
+        store.forget_start(new.id).await.unwrap();
+        assert!(store.lease(new.id).await.unwrap().is_some());
+        store.end_lease(new.id, why, "no room").await.unwrap();
+        store.forget_start(new.id).await.unwrap();
+        kept.push(store.lease(new.id).await.unwrap().is_some());
+    }
+    assert_eq!(kept, [false, true]);
 }
 
 async fn a_name_is_there_once_in_a_knowledge_base(database: Database) {

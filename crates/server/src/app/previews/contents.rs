@@ -27,6 +27,8 @@ pub(crate) struct Contents {
     pub(crate) sandbox: Option<SandboxId>,
     /// How many sandboxes were made for it, of which none has brought it to its end.
     pub(crate) begun: i64,
+    /// How often its file could not be read.
+    pub(crate) unread: i64,
 }
 
 /// A page that can be seen.
@@ -99,10 +101,11 @@ impl Contents {
         serde_json::from_value(preview.contents.clone()).unwrap_or_default()
     }
 
-    /// Nothing is there yet, and so many sandboxes were made for it.
-    pub(crate) fn begun(begun: i64) -> Self {
+    /// Nothing is there any more but how often it was tried.
+    pub(crate) fn tried(&self) -> Self {
         Self {
-            begun,
+            begun: self.begun,
+            unread: self.unread,
             ..Self::default()
         }
     }

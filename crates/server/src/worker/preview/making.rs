@@ -13,7 +13,7 @@ use glovebox_protocol::process::{Argument, StartProcess, Stdin};
 use glovebox_store::{Preview, PreviewState};
 
 use super::source::spool_source;
-use super::{Stopped, sandbox};
+use super::{Hand, Stopped, sandbox};
 use crate::app::App;
 use crate::app::previews::check::{self, Line, NotAsAgreed, Outcome};
 use crate::app::previews::contents::{Contents, Image, Page, Progress, Sheet, TextMedia};
@@ -35,6 +35,7 @@ const DAMAGED: &str = "the file is damaged, or not of the type that its name say
 pub(super) struct Making<'a> {
     app: &'a App,
     preview: &'a Preview,
+    hand: Hand,
     format: Format,
     contents: Contents,
     /// Bytes of parts so far.
@@ -42,12 +43,13 @@ pub(super) struct Making<'a> {
 }
 
 impl<'a> Making<'a> {
-    pub(super) fn new(app: &'a App, preview: &'a Preview, format: Format) -> Self {
+    pub(super) fn new(app: &'a App, preview: &'a Preview, hand: Hand, format: Format) -> Self {
         Self {
             app,
             preview,
+            hand,
             format,
-            contents: Contents::begun(Contents::of(preview).begun),
+            contents: Contents::of(preview).tried(),
             total: 0,
         }
     }
@@ -58,7 +60,7 @@ impl<'a> Making<'a> {
         sandbox::needs_gateway(app).await?;
         let file = spool_source(app, self.preview).await?;
         let note = async |id| {
-            app.in_hand().uses(self.preview.id, id);
+            app.in_hand().uses(self.hand, id);
             self.contents.sandbox = Some(id);
             self.note().await
         };
@@ -72,6 +74,7 @@ impl<'a> Making<'a> {
         self.contents.sandbox = None;
         self.contents.progress = None;
         self.contents.begun = 0;
+        self.contents.unread = 0;
         made.map(|()| self.contents)
     }
 

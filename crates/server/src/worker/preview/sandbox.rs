@@ -12,7 +12,8 @@ use glovebox_store::{EndedWhy, LeaseState, NewLease, Profile, ProfileState, Work
 use super::Stopped;
 use crate::app::App;
 use crate::app::gate::{DEPLOYMENT, Denial, Deployment, may_run_at_all, resolve};
-use crate::app::previews::MAX_FILE_BYTES;
+use crate::app::previews::{MAX_FILE_BYTES, check};
+use crate::app::sandboxes::is_unknown;
 use crate::failure::chain;
 
 /// How long such a sandbox is there at most, whatever becomes of whoever uses it, in seconds.
@@ -55,7 +56,7 @@ pub(super) async fn place(
 /// Sees to it that somebody is there to ask for one, before anything is done that takes long.
 pub(super) async fn needs_gateway(app: &App) -> Result<(), Stopped> {
     let answered = app.gateway().info().await;
-    answered.map(|_| ()).map_err(|error| waits(&error))
+    answered.map(|_| ()).map_err(|error| stopped(&error))
 }
 
 /// Makes one. Its id is known before it is there, and `note` keeps it.
@@ -94,9 +95,17 @@ where
         app.store()
             .end_lease(id, EndedWhy::StartFailed, &chain(&error))
             .await?;
-        // It may be there all the same, where only the answer was lost.
-        let _ = app.gateway().delete(id).await;
-        return Err(waits(&error));
+        // It may be there all the same, where only the answer was lost: its lease stays until the gateway
+        // says that it is not.
+        let is_gone = match app.gateway().delete(id).await {
+            Ok(_) => true,
+            Err(error) => is_unknown(&error),
+        };
+        if is_gone {
+            // A preview may be tried for days, and each try would leave one.
+            app.store().forget_start(id).await?;
+        }
+        return Err(stopped(&error));
     }
     app.store()
         .move_lease(id, LeaseState::Starting, LeaseState::Ready)
@@ -111,16 +120,32 @@ pub(super) async fn end(app: &App, id: SandboxId, detail: &str) {
     }
 }
 
-/// What people are told where no sandbox can be had.
-fn waits(error: &ClientError) -> Stopped {
+/// What people are told where no sandbox can be had. Only what passes by itself is waited for: of all else
+/// somebody has to know.
+fn stopped(error: &ClientError) -> Stopped {
     tracing::warn!(error = chain(error), "there is no sandbox for a preview");
-    let message = match error.code() {
-        Some(ErrorCode::Exhausted) => "it waits: there is no room for one more sandbox",
-        Some(_) => "it waits: the runtime of sandboxes makes none just now",
-        None => "it waits: the runtime of sandboxes does not answer",
-    };
-    Stopped::Waits {
+    let waits = |message: &str| Stopped::Waits {
         message: message.into(),
+    };
+    match error {
+        error if error.is_gone() => waits("it waits: the runtime of sandboxes does not answer"),
+        ClientError::Refused(body) => match body.code {
+            ErrorCode::Exhausted => waits("it waits: there is no room for one more sandbox"),
+            ErrorCode::RuntimeUnavailable | ErrorCode::StartTimeout => {
+                waits("it waits: the runtime of sandboxes makes none just now")
+            }
+            _ => cannot(&body.message, body.fix.as_deref()),
+        },
+        other => cannot(&other.to_string(), None),
+    }
+}
+
+fn cannot(message: &str, fix: Option<&str>) -> Stopped {
+    let fix = fix.unwrap_or("a system admin sees the reason in the server's log");
+    Stopped::Now {
+        message: check::line(&format!("it cannot be made now: {message}")),
+        fix: Some(check::line(fix)),
+        again: false,
     }
 }
 
@@ -141,5 +166,53 @@ pub(super) fn unavailable(error: &ClientError) -> Stopped {
         message: message.into(),
         fix: Some(fix.into()),
         again: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glovebox_protocol::error::ErrorBody;
+
+    use super::*;
+
+    #[test]
+    fn a_preview_waits_only_for_what_passes_by_itself() {
+        let refused = |code| {
+            let body = ErrorBody::new(code, "the gateway says no").with_fix("do this");
+            stopped(&ClientError::Refused(Box::new(body)))
+        };
+        let closed = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        for passing in [
+            stopped(&ClientError::Connect(closed)),
+            stopped(&ClientError::Cut),
+            refused(ErrorCode::Exhausted),
+            refused(ErrorCode::RuntimeUnavailable),
+            refused(ErrorCode::StartTimeout),
+        ] {
+            assert!(matches!(passing, Stopped::Waits { .. }), "{passing:?}");
+        }
+        for code in [
+            ErrorCode::CapabilityMissing,
+            ErrorCode::ImageNotAllowed,
+            ErrorCode::ProtocolMismatch,
+            ErrorCode::Invalid,
+            ErrorCode::Internal,
+        ] {
+            let Stopped::Now {
+                message,
+                fix,
+                again: false,
+            } = refused(code)
+            else {
+                panic!("{code:?} does not pass by itself");
+            };
+            assert_eq!(message, "it cannot be made now: the gateway says no");
+            assert_eq!(fix.as_deref(), Some("do this"));
+        }
+        let theirs = ClientError::ProtocolMismatch { theirs: 9 };
+        assert!(matches!(
+            stopped(&theirs),
+            Stopped::Now { again: false, .. }
+        ));
     }
 }

@@ -53,10 +53,17 @@ impl<'a> Source<'a> {
         })
     }
 
+    /// The file is there and cannot be read to its end: of the disk or of the object store.
+    fn unread(&self, error: &StoreError) -> Stopped {
+        tracing::error!(preview = %self.preview.id, error = chain(error), "reading the file of a preview");
+        Stopped::Unread
+    }
+
     /// The next part; nothing at the end, where all of them were the bytes that the preview is of.
     /// Everybody who may read a file with these bytes sees it, so that no others may be shown.
     async fn next(&mut self) -> Result<Option<Bytes>, Stopped> {
-        if let Some(part) = self.parts.try_next().await? {
+        let part = self.parts.try_next().await;
+        if let Some(part) = part.map_err(|error| self.unread(&error))? {
             self.hash.update(&part);
             return Ok(Some(part));
         }
@@ -100,4 +107,41 @@ pub(super) async fn spool_source(app: &App, preview: &Preview) -> Result<Unnamed
     }
     out.flush().await.map_err(failed)?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+    use futures_util::stream;
+    use glovebox_protocol::ids::{KnowledgeFileId, PreviewId, WorkspaceId};
+    use glovebox_store::{PreviewSource, PreviewState};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_file_that_breaks_off_is_unread() {
+        let preview = Preview {
+            id: PreviewId::new(),
+            workspace_id: WorkspaceId::new(),
+            sha256: String::new(),
+            format: "markdown".into(),
+            source: PreviewSource::KnowledgeFile(KnowledgeFileId::new()),
+            bytes: 2,
+            state: PreviewState::Making,
+            contents: serde_json::Value::Null,
+            created_at: chrono::Utc::now(),
+            made_at: None,
+        };
+        let broken = StoreError::Row {
+            column: "x",
+            found: String::new(),
+        };
+        let mut source = Source {
+            preview: &preview,
+            parts: stream::iter([Ok(Bytes::from_static(b"a")), Err(broken)]).boxed(),
+            hash: Context::new(&SHA256),
+        };
+        assert!(matches!(source.next().await, Ok(Some(_))));
+        assert!(matches!(source.next().await, Err(Stopped::Unread)));
+    }
 }
