@@ -4,17 +4,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use glovebox_protocol::ids::{ApiKeyId, UserId};
+use glovebox_protocol::ids::{UserId, WorkspaceId};
 
 use crate::config::StreamLimits;
 
-/// Whose streams are counted together: all browsers of a person, all programs with a key.
+/// Whose streams are counted together: all browsers of a person, all programs with keys of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Who {
     User(UserId),
-    Key(ApiKeyId),
-    /// A key that has no id is none of ours; all of them share what one caller has.
-    Unknown,
+    Programs(WorkspaceId),
 }
 
 /// The streams of this process. Clones share them.

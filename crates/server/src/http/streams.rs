@@ -12,7 +12,8 @@ use crate::app::streams::{OpenStream, TooManyStreams, Who};
 pub(super) fn open(app: &App, caller: &Caller, instead: &str) -> Result<OpenStream, ApiError> {
     let who = match caller {
         Caller::Session(signed_in) => Who::User(signed_in.user.id),
-        Caller::Key(access) => access.api_key().map_or(Who::Unknown, Who::Key),
+        // Whoever may make one key may make many.
+        Caller::Key(access) => Who::Programs(access.workspace()),
     };
     let opened = app.streams().open(who, app.config().streams);
     opened.map_err(|error| refused(error, instead))
