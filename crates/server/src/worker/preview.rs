@@ -10,6 +10,8 @@ mod making;
 mod sandbox;
 mod source;
 
+use std::ops::ControlFlow;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use glovebox_protocol::ids::PreviewId;
 use glovebox_store::{Preview, PreviewState, StoreError, Task};
@@ -144,8 +146,10 @@ async fn settle(
         }
         Err(Stopped::Waits { message }) => put_off(app, task, &preview, tried, &message).await,
         Err(Stopped::Unread) => match unread(tried) {
-            Ok(tried) => put_off(app, task, &preview, tried, UNREAD).await,
-            Err(contents) => finish(app, task, &preview, PreviewState::Failed, &contents).await,
+            ControlFlow::Continue(tried) => put_off(app, task, &preview, tried, UNREAD).await,
+            ControlFlow::Break(contents) => {
+                finish(app, task, &preview, PreviewState::Failed, &contents).await
+            }
         },
         Err(Stopped::Now {
             message,
@@ -164,14 +168,14 @@ async fn settle(
 }
 
 /// Counts that a file could not be read: how often it was tried then, or what is kept where that is enough.
-fn unread(tried: Contents) -> Result<Contents, Contents> {
+fn unread(tried: Contents) -> ControlFlow<Contents, Contents> {
     let unread = tried.unread + 1;
     if unread < ATTEMPTS {
-        return Ok(Contents { unread, ..tried });
+        return ControlFlow::Continue(Contents { unread, ..tried });
     }
     let fix = "try again in a moment; a system admin sees the reason in the server's log, and checks the \
                disk of the object store";
-    Err(Contents::failed_for_now(UNREAD, Some(fix.into())))
+    ControlFlow::Break(Contents::failed_for_now(UNREAD, Some(fix.into())))
 }
 
 /// How often it was begun and not brought to an end. What is made in a sandbox counts its sandboxes; what
@@ -346,10 +350,10 @@ mod tests {
             begun: 1,
             ..Contents::default()
         };
-        let once = unread(tried).unwrap();
+        let once = unread(tried).continue_value().unwrap();
         assert_eq!((once.begun, once.unread), (1, 1));
-        let twice = unread(once).unwrap();
-        let given_up = unread(twice).unwrap_err();
+        let twice = unread(once).continue_value().unwrap();
+        let given_up = unread(twice).break_value().unwrap();
         assert_eq!(given_up.message.as_deref(), Some(UNREAD));
         assert!(given_up.may_pass && given_up.fix.is_some());
     }
