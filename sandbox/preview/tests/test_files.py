@@ -2,7 +2,7 @@
 
 import json
 import os
-import unittest
+import zipfile
 
 import documents
 import pages
@@ -62,3 +62,18 @@ class Files(Place):
 
     def test_letters_of_columns_count_on(self):
         self.assertEqual(tables.columns(28)[24:], ["Y", "Z", "AA", "AB"])
+
+    def test_beginnings_of_formulas_that_do_not_end_are_read_once(self):
+        # Looked through from each of them to the end, these would take days.
+        for pattern in (workbooks.UNCALCULATED, workbooks.CALCULATE_ON_LOAD):
+            self.assertIsNone(pattern.search(b"<f" * (1 << 20)))
+            self.assertIsNone(pattern.search(b"<calcPr " * (1 << 18)))
+        self.assertTrue(workbooks.UNCALCULATED.search(b'<c r="A1"><f t="shared" si="0"/></c>'))
+
+    def test_a_newer_workbook_under_an_older_name_is_looked_into(self):
+        sheet = b'<!DOCTYPE x [<!ENTITY e "ha">]><worksheet/>'
+        path = self.write("a.xls", b"")
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("xl/worksheets/sheet1.xml", sheet)
+        with self.assertRaisesRegex(Trouble, "declares entities"):
+            workbooks.check_older("xls", path)
