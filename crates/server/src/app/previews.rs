@@ -6,7 +6,7 @@
 pub(crate) mod check;
 pub(crate) mod contents;
 pub(crate) mod format;
-pub(crate) mod frames;
+pub(crate) mod inert;
 pub(crate) mod scripts;
 pub(crate) mod text;
 

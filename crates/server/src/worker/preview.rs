@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::app::App;
 use crate::app::previews::contents::Contents;
 use crate::app::previews::format::{Format, Way};
-use crate::app::previews::frames;
+use crate::app::previews::inert::inert;
 use crate::app::previews::text::{self, SHOWN_BYTES};
 use crate::app::previews::{FORGET, MAX_FILE_BYTES, contents::TextMedia};
 use crate::failure::chain;
@@ -299,7 +299,7 @@ async fn of_text(app: &App, preview: &Preview, format: Format) -> Result<Content
             let contents = Contents::failed(message, Some("download it".into()));
             return Err(Stopped::File(contents));
         }
-        let page = frames::without_frames(&read);
+        let page = inert(&read);
         app.keep_part(preview.id, "html", "text/html", page.as_bytes())
             .await?;
         app.keep_part(preview.id, "text", "text/plain", read.as_bytes())
