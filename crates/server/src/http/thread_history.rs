@@ -80,6 +80,15 @@ pub(crate) async fn history(
     caller
         .access_to_thread(&app, id, KeyScope::ThreadsRead)
         .await?;
+    if query
+        .after
+        .is_some_and(|after| i64::try_from(after).is_err())
+    {
+        return Err(ApiError::invalid(
+            "`after` is larger than the number of any event",
+            "send the number of the last event that there is, or leave it out",
+        ));
+    }
     let page = PageQuery {
         cursor: query.cursor,
         limit: query.limit,
