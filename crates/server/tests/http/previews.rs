@@ -238,7 +238,11 @@ async fn text_is_read_and_a_page_is_locked_in_its_frame() {
     let view = place.preview("a.html", page).await;
     assert_eq!(view["text_media"], "html", "{view}");
     let shown = place.part(&view, "html").await;
-    assert_eq!(shown.bytes.as_ref(), page);
+    // As it was written, but for what would leave the frame.
+    let shut = String::from_utf8_lossy(page)
+        .replace("<form ", "<x-form ")
+        .replace("<a ", "<x-a ");
+    assert_eq!(shown.text(), shut);
     for (name, value) in [
         ("content-type", "text/html; charset=utf-8"),
         (
