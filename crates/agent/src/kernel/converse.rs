@@ -8,6 +8,7 @@ use glovebox_protocol::ids::ExecutionId;
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 use tokio::sync::watch;
+use tokio::task::consume_budget;
 use tokio::time::timeout;
 
 use super::call::Call;
@@ -243,6 +244,8 @@ impl<'a> Conversation<'a> {
         for (pipe, has_more) in [stdout, stderr].into_iter().zip(more) {
             let mut left = if has_more { pipe.fill() } else { 0 };
             while left > 0 {
+                // What is over the budget for output is dropped without a wait.
+                consume_budget().await;
                 match pipe.take_at_once() {
                     Taken::Chunk(chunk) => {
                         left = left.saturating_sub(chunk.len() - HEADER);

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::ioctl_fionread;
 use tokio::io::{Interest, Ready};
 use tokio::net::unix::pipe::Receiver;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, consume_budget};
 
 use super::pipes::which_have_more;
 use crate::lock::Locked;
@@ -150,6 +150,8 @@ impl Late {
 
 async fn listen(receiver: Arc<Receiver>, tail: Arc<Locked<Tail>>, log: Recorder) {
     loop {
+        // Of a pipe that never runs empty each look finds something, without a wait.
+        consume_budget().await;
         match receiver.ready(Interest::READABLE).await {
             // Empty, and nobody left to write.
             Ok(ready) if (ready & Ready::READABLE).is_empty() => return,

@@ -4,11 +4,15 @@ use std::convert::Infallible;
 
 use glovebox_protocol::file::escape_for_display;
 use glovebox_protocol::frame::HEADER;
+use tokio::task::{consume_budget, yield_now};
 
 use crate::process::{Pipe, Taken};
 
 /// How much is kept, in bytes: the last of it.
 const KEPT_BYTES: usize = 4 * 1024;
+
+/// Reads before others get their turn.
+const READS_A_TURN: u32 = 64;
 
 /// The pipes that a kernel writes to, and the last of what came out of them.
 pub(crate) struct StartLog {
@@ -42,7 +46,15 @@ impl StartLog {
             stderr,
             kept,
         } = self;
+        let mut turns = 0_u32;
         loop {
+            turns = turns.wrapping_add(1);
+            if turns.is_multiple_of(READS_A_TURN) {
+                // Of a pipe that never runs empty each look finds something, without a wait. The
+                // budget of the task stays for what is awaited beside this, such as the end of the
+                // process that writes.
+                yield_now().await;
+            }
             let pipe = tokio::select! {
                 biased;
                 () = readable(stdout) => &mut *stdout,
@@ -91,6 +103,7 @@ fn keep(bytes: &[u8], kept: &mut Vec<u8>) {
 
 async fn ignore(mut pipe: Pipe) {
     loop {
+        consume_budget().await;
         pipe.readable().await;
         if matches!(pipe.take(), Taken::End) {
             return;

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
+use tokio::task::consume_budget;
 
 use super::message::{FromKernel, Slim};
 
@@ -94,6 +95,8 @@ impl Wire {
             if let Some(message) = self.buffered()? {
                 return Ok(Some(message));
             }
+            // Where something is unsent, a socket with room is looked at without a wait.
+            consume_budget().await;
             self.flush();
             match self.read().await {
                 Ok(0) => return self.end(),
@@ -176,6 +179,11 @@ impl Wire {
             }
             match self.stream.try_write(&self.unsent) {
                 Ok(written) => self.unsent.advance(written),
+                // The runner reads no more, but may go on writing. Such a socket counts as one
+                // with room, so that what stayed unsent would be tried again and again.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    self.unsent = BytesMut::new();
+                }
                 // No room yet, or nobody there, which shows when reading.
                 Err(_) => return,
             }

@@ -15,6 +15,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::watch;
+use tokio::task::consume_budget;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::launch::check_env;
@@ -265,6 +266,9 @@ impl Run {
 async fn pump(mut pipe: Pipe, sink: Arc<Sink>, mut exited: watch::Receiver<bool>) {
     let mut left = None;
     loop {
+        // A pipe that never runs empty is read without a wait, and what is over the budget for
+        // output is dropped without one: nobody else would get their turn.
+        consume_budget().await;
         if left.is_none() {
             tokio::select! {
                 biased;
