@@ -20,6 +20,10 @@ const FULL_BELOW: u64 = 64 * 1024;
 /// How long to wait for killed processes to be gone.
 const CLEAR_LIMIT: Duration = Duration::from_secs(5);
 
+/// How long the end of an execution waits to learn whether the workspace is full. The threads for
+/// files may be busy for longer, and what became of the execution is known without it.
+const USAGE_LIMIT: Duration = Duration::from_secs(1);
+
 /// The workload of one sandbox.
 pub(crate) struct Workload {
     pub(crate) launcher: Launcher,
@@ -180,14 +184,10 @@ impl Workload {
         (outcome, note.into_iter().collect())
     }
 
-    /// A note where the workspace has no room left.
+    /// A note where the workspace has no room left and that is soon found out.
     pub(crate) async fn disk_note(&self) -> Option<Note> {
-        let usage = self
-            .files
-            .run(|workspace| workspace.usage())
-            .await
-            .ok()?
-            .ok()?;
+        let asking = self.files.run(|workspace| workspace.usage());
+        let usage = timeout(USAGE_LIMIT, asking).await.ok()?.ok()?.ok()?;
         let free = usage.f_bavail.saturating_mul(usage.f_frsize);
         let full = free < FULL_BELOW || (usage.f_files > 0 && usage.f_favail == 0);
         full.then_some(Note::DiskFull {

@@ -135,7 +135,7 @@ impl Sorting<'_> {
             },
         );
         if !complete {
-            // There are folders that could not be remembered; with how many files nobody knows.
+            // There are folders that were not looked into; with how many files nobody knows.
             self.more_left_out += 1;
         }
         candidates.names.into_iter()
