@@ -1,5 +1,6 @@
 import { createServer, type Server as Listener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { readFile } from 'node:fs/promises';
 import { expect, test } from '@playwright/test';
 import { letCodeRun, main } from '../lib/api.js';
 import { card, isOver, preview, reply, say } from '../lib/chat.js';
@@ -14,6 +15,9 @@ test.beforeAll(async () => {
 
 test.afterAll(async () => server?.stop());
 
+/** Hosts below it exist nowhere: that they are looked up is all that there is to see. */
+const LOOKED_UP = 'glovebox.invalid';
+
 const hostile = (to: string) => `
 <!doctype html>
 <html><head>
@@ -21,6 +25,8 @@ const hostile = (to: string) => `
 <meta http-equiv="refresh" content="0; url=${to}/refresh">
 <link rel="stylesheet" href="${to}/style.css"><link rel="prefetch" href="${to}/prefetch">
 <link rel="preconnect" href="${to}"><link rel="dns-prefetch" href="${to}">
+<link rel="preconnect" href="//page-connect.${LOOKED_UP}"><link rel="dns-prefetch" href="//page-hint.${LOOKED_UP}">
+<meta http-equiv="x-dns-prefetch-control" content="on">
 <style>@import url(${to}/import.css); body { background: url(${to}/background.png) }
 @font-face { font-family: x; src: url(${to}/font) } p { font-family: x }</style>
 <script src="${to}/script.js"></script>
@@ -35,10 +41,20 @@ top.location = '${to}/top'; document.forms[0].submit()</script>
 <form action="${to}/form" method="post" target="_top"><button>Send it</button></form>
 <a href="${to}/link" target="_top" ping="${to}/ping">Out to the top</a>
 <a href="${to}/inside">Out of the frame</a>
-<svg><script href="${to}/svg-script"></script><image href="${to}/svg-image"/></svg>
+<a href="//page-link.${LOOKED_UP}">A link</a><iframe src="//page-frame.${LOOKED_UP}"></iframe>
+<img src="//page-image.${LOOKED_UP}/x.png"><form action="//page-form.${LOOKED_UP}"></form>
+<svg><script href="${to}/svg-script"></script><image href="${to}/svg-image"/>
+<a href="#x"><set attributeName="href" to="${to}/svg-link"/><text y="20">Out by a change</text></a></svg>
 </body></html>`;
 
-test('a page that code made stays inert in its frame', async ({ page }) => {
+test('a page that code made stays inert in its frame', async ({ playwright }, { project }) => {
+  // What the browser asks of the network, and even of the name service, is in its own log.
+  const log = 'output/inert-netlog.json';
+  const { launchOptions = {} } = project.use;
+  const args = [...(launchOptions.args ?? []), `--log-net-log=${log}`];
+  const browser = await playwright.chromium.launch({ ...launchOptions, args });
+  const page = await browser.newPage();
+  page.setDefaultTimeout(20_000);
   const asked: string[] = [];
   const connected: string[] = [];
   const listener = await listen(asked, connected);
@@ -58,13 +74,21 @@ test('a page that code made stays inert in its frame', async ({ page }) => {
       timeout: 60_000,
     });
     const address = page.url();
-    for (const name of ['Out to the top', 'Out of the frame']) {
+    for (const name of ['Out to the top', 'Out of the frame', 'Out by a change']) {
       const link = frame.getByText(name, { exact: true });
       if ((await link.count()) > 0) await link.click();
       await expect(page.getByRole('heading', { name: 'page.html', exact: true })).toBeVisible();
     }
     const button = frame.getByRole('button', { name: 'Send it' });
     if ((await button.count()) > 0) await button.click();
+    // A link that is shown is not looked up either before somebody clicks on it.
+    await say(
+      page,
+      `from IPython.display import Markdown
+display(Markdown('[words](http://shown-link.${LOOKED_UP}/)'))`,
+    );
+    await isOver(page);
+    await expect(reply(page).getByRole('link', { name: 'words' })).toBeVisible();
     // Whatever was to come has had its time when the server has answered a whole run of code.
     await say(page, "print('still here')");
     await isOver(page);
@@ -78,8 +102,15 @@ test('a page that code made stays inert in its frame', async ({ page }) => {
     await page.request.get(`${to}/control`);
     expect(asked).toEqual(['/control']);
     expect(connected).toHaveLength(1);
+    // And what is looked up is in the log: a page of another server gives the same hints.
+    await page.goto(`${to}/hints`);
+    await expect(page.getByText('Hints')).toBeVisible();
+    await browser.close();
+    const lookedUp = await hostsIn(log);
+    expect(lookedUp).toContain(`control-hint.${LOOKED_UP}`);
+    expect(lookedUp.filter((host) => !host.startsWith('control-'))).toEqual([]);
   } finally {
-    await page.close();
+    await browser.close();
     listener.closeAllConnections();
     await new Promise((closed) => listener.close(closed));
   }
@@ -87,9 +118,21 @@ test('a page that code made stays inert in its frame', async ({ page }) => {
 
 function listen(asked: string[], connected: string[]): Promise<Listener> {
   const listener = createServer((request, answer) => {
+    if (request.url === '/hints') {
+      answer.end(`Hints<link rel="dns-prefetch" href="//control-hint.${LOOKED_UP}">`);
+      return;
+    }
     asked.push(request.url ?? '');
     answer.end();
   });
   listener.on('connection', (caller) => connected.push(`port ${caller.remotePort}`));
   return new Promise((resolve) => listener.listen(0, '127.0.0.1', () => resolve(listener)));
+}
+
+/** The hosts below ours that a browser looked up or connected to. */
+async function hostsIn(log: string): Promise<string[]> {
+  const text = await readFile(log, 'utf8');
+  const named = new RegExp(`[a-z-]+\\.${LOOKED_UP.replaceAll('.', '\\.')}`, 'g');
+  const lines = text.split('\n').filter((line) => line.includes('"host"'));
+  return [...new Set(lines.flatMap((line) => line.match(named) ?? []))];
 }

@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { answer, api } from './client';
+import { Failure } from './failure';
 import type { Preview } from './views';
 
 /** A file that can be looked at, wherever it comes from. */
@@ -83,6 +84,10 @@ export const deleteKnowledge = (id: string) =>
 /** How often it is asked how far a preview is, in milliseconds. */
 const MAKING = 1000;
 
+/** To ask again gives the same, as it does not where only the connection is lost or the server busy. */
+const isRefused = (error: unknown) =>
+  error instanceof Failure && [401, 403, 404].includes(error.status);
+
 const isComing = (preview: Preview | undefined) =>
   preview?.state === 'waiting' || preview?.state === 'making';
 
@@ -108,7 +113,8 @@ export const previewQuery = (file: FileRef) =>
   queryOptions({
     queryKey: ['preview', file.kind, file.id],
     queryFn: () => answer(askFor(file)),
-    refetchInterval: ({ state }) => (isComing(state.data) ? MAKING : false),
+    refetchInterval: ({ state }) =>
+      isComing(state.data) && !isRefused(state.error) ? MAKING : false,
     // Its bytes never change, and one that is made stays.
     staleTime: ({ state }) => (state.data?.state === 'ready' ? Infinity : 0),
   });

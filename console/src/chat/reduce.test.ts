@@ -239,7 +239,13 @@ test('a restored version stands in the thread itself', () => {
       restored_version: 1,
     },
   ]);
-  expect(state.items).toMatchObject([{ kind: 'restored', file: { restoredVersion: 1 } }]);
+  expect(state.items).toMatchObject([{ kind: 'saved', file: { restoredVersion: 1 } }]);
+});
+
+test('so does what was saved when nobody ran code any more', () => {
+  const file = { artifact: 'a1', name: 'a.csv', version: 1, bytes: 10, media_type: 'text/csv' };
+  const state = all(['file_saved', file]);
+  expect(state.items).toMatchObject([{ kind: 'saved', file: { restoredVersion: null } }]);
 });
 
 test('the end of a reply says how it went', () => {

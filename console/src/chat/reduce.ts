@@ -210,7 +210,7 @@ function withFile(
   file: SavedFile,
 ): ThreadState {
   if (reply === undefined) {
-    return withItem(state, { kind: 'restored', id: `restored-${seq}`, file });
+    return withItem(state, { kind: 'saved', id: `saved-${seq}`, file });
   }
   const kept = inReply(state, reply, (one) => ({
     ...one,

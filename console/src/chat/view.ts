@@ -24,7 +24,7 @@ export type Item =
   | ({ kind: 'message' } & Message)
   | { kind: 'reply'; id: string }
   | { kind: 'notice'; id: string; notice: Notice }
-  | { kind: 'restored'; id: string; file: SavedFile };
+  | { kind: 'saved'; id: string; file: SavedFile };
 
 export interface Message {
   id: string;

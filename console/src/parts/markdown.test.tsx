@@ -14,6 +14,8 @@ test('usual markdown is read', () => {
     '---\n***\n- - -',
     '>'.repeat(MOST_DEPTH),
     '> text\n'.repeat(10_000),
+    `|a|b|\n|-|-|\n${'|1|2|\n'.repeat(1000)}`,
+    '|'.repeat(10_000),
   ]) {
     expect(isReadable(text), text.slice(0, 20)).toBe(true);
   }
@@ -26,6 +28,9 @@ test('what nests too deep, or is too long, is not', () => {
     `${'- '.repeat(10_000)}x`,
     `${'1. > '.repeat(5_000)}x`,
     'x'.repeat(MOST_CHARACTERS + 1),
+    `fine\r${'>'.repeat(10_000)}x`,
+    `${'|a'.repeat(2000)}\n${'|-'.repeat(2000)}\n${'x\n'.repeat(10_000)}`,
+    `${'|a'.repeat(2000)}\r${'|-'.repeat(2000)}\r${'x\r'.repeat(10_000)}`,
   ]) {
     expect(isReadable(text), text.slice(0, 20)).toBe(false);
   }

@@ -266,26 +266,35 @@ impl Store {
         row.map(|row| row.word("workspace_id")).transpose()
     }
 
-    /// The newest version of a name in the thread of a sandbox, else in the sandbox itself.
+    /// Whether what a sandbox has under a name is kept already: the newest version of the name in its
+    /// thread, else in the sandbox itself, has the same bytes, or the version that came out of it or
+    /// went into it last has. The two differ after an older version was restored, until that is put
+    /// into the sandbox.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn newest_artifact(
+    pub async fn has_artifact(
         &self,
         lease: SandboxId,
         name: &str,
-    ) -> Result<Option<Artifact>, StoreError> {
-        let row = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "SELECT {COLUMNS} FROM {FROM} WHERE artifacts.name = $2 AND (artifacts.lease_id = $1 \
-             OR artifacts.thread_id = (SELECT thread_id FROM leases WHERE id = $1)) \
-             ORDER BY artifacts.version DESC LIMIT 1"
+        sha256: &str,
+    ) -> Result<bool, StoreError> {
+        const OF_NAME: &str = "SELECT id FROM artifacts WHERE name = $2 AND (lease_id = $1 OR \
+             thread_id = (SELECT thread_id FROM leases WHERE id = $1))";
+        const IN_SANDBOX: &str = "(lease_id = $1 AND bytes_of IS NULL OR id IN \
+             (SELECT source_id FROM staged_files WHERE lease_id = $1))";
+        const NEWEST: &str = "ORDER BY version DESC LIMIT 1";
+        sqlx::query(sqlx::AssertSqlSafe(format!(
+            "SELECT id FROM artifacts WHERE sha256 = $3 AND (id = ({OF_NAME} {NEWEST}) \
+             OR id = ({OF_NAME} AND {IN_SANDBOX} {NEWEST}))"
         )))
         .bind(lease.to_string())
         .bind(name)
+        .bind(sha256)
         .fetch_optional(&self.pool)
         .await
-        .map_err(statement("looking for an artifact"))?;
-        row.as_ref().map(read).transpose()
+        .map(|row| row.is_some())
+        .map_err(statement("looking for an artifact"))
     }
 }
 

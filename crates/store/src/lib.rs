@@ -76,7 +76,7 @@ pub use secret::{MasterKey, SENTINEL, Sealed};
 pub use session::{NewSession, Session};
 pub use staged::Staged;
 pub use task::{NewTask, Task, TaskStanding};
-pub use thread::{NewThread, Thread, ThreadPlace, UNTITLED};
+pub use thread::{NewThread, Thread, ThreadPlace, UNTITLED, plain_title};
 pub use token::{Token, TokenHash};
 pub use uploaded_name::UploadedName;
 pub use user::{NewUser, User};

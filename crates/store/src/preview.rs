@@ -93,7 +93,34 @@ fn read(row: &AnyRow) -> Result<Preview, StoreError> {
     })
 }
 
+/// The preview of certain bytes in a workspace, as one format and by one maker.
+fn of_bytes() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM previews WHERE workspace_id = $1 AND sha256 = $2 \
+         AND format = $3 AND renderer = $4"
+    )
+}
+
 impl Store {
+    /// The preview that [`Transaction::place_preview`] would find, if there is one.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn placed_preview(
+        &self,
+        wanted: &NewPreview<'_>,
+    ) -> Result<Option<Preview>, StoreError> {
+        let row = sqlx::query(sqlx::AssertSqlSafe(of_bytes()))
+            .bind(wanted.workspace_id.to_string())
+            .bind(&wanted.file.sha256)
+            .bind(wanted.format)
+            .bind(wanted.renderer)
+            .fetch_optional(&self.pool)
+            .await
+            .map_err(statement("looking for a preview"))?;
+        row.as_ref().map(read).transpose()
+    }
+
     /// The preview with this id, for the system itself.
     ///
     /// # Errors
@@ -248,23 +275,31 @@ impl Store {
         rows.iter().map(|row| row.text("name")).collect()
     }
 
-    /// A preview is no more. The bytes of its parts have to be gone before.
+    /// A part of a preview is no more. Its bytes have to be gone before.
     ///
     /// # Errors
-    /// When a statement fails.
+    /// When the statement fails.
+    pub async fn forget_preview_part(&self, id: PreviewId, name: &str) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM preview_parts WHERE preview_id = $1 AND name = $2")
+            .bind(id.to_string())
+            .bind(name)
+            .execute(&self.pool)
+            .await
+            .map(|_| ())
+            .map_err(statement("forgetting a part of a preview"))
+    }
+
+    /// A preview is no more. Its parts have to be gone before.
+    ///
+    /// # Errors
+    /// When the statement fails.
     pub async fn forget_preview(&self, id: PreviewId) -> Result<(), StoreError> {
-        let mut changes = self.begin().await?;
-        for delete in [
-            "DELETE FROM preview_parts WHERE preview_id = $1",
-            "DELETE FROM previews WHERE id = $1",
-        ] {
-            sqlx::query(delete)
-                .bind(id.to_string())
-                .execute(&mut *changes.inner)
-                .await
-                .map_err(statement("forgetting a preview"))?;
-        }
-        changes.commit().await
+        sqlx::query("DELETE FROM previews WHERE id = $1")
+            .bind(id.to_string())
+            .execute(&self.pool)
+            .await
+            .map(|_| ())
+            .map_err(statement("forgetting a preview"))
     }
 }
 
@@ -294,17 +329,14 @@ impl Transaction {
         .execute(&mut *self.inner)
         .await
         .map_err(statement("asking for a preview"))?;
-        let row = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "SELECT {COLUMNS} FROM previews WHERE workspace_id = $1 AND sha256 = $2 \
-             AND format = $3 AND renderer = $4"
-        )))
-        .bind(new.workspace_id.to_string())
-        .bind(&new.file.sha256)
-        .bind(new.format)
-        .bind(new.renderer)
-        .fetch_one(&mut *self.inner)
-        .await
-        .map_err(statement("reading a preview"))?;
+        let row = sqlx::query(sqlx::AssertSqlSafe(of_bytes()))
+            .bind(new.workspace_id.to_string())
+            .bind(&new.file.sha256)
+            .bind(new.format)
+            .bind(new.renderer)
+            .fetch_one(&mut *self.inner)
+            .await
+            .map_err(statement("reading a preview"))?;
         read(&row)
     }
 

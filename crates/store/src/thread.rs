@@ -1,6 +1,7 @@
 //! Threads of chat: whose they are, who reads and writes them, and what happened in them.
 
 use chrono::{DateTime, Utc};
+use glovebox_protocol::file::is_deceptive;
 use glovebox_protocol::ids::{ApiKeyId, MessageId, ThreadId, UserId, WorkspaceId};
 use glovebox_protocol::thread::ThreadEventBody;
 use sqlx::any::AnyRow;
@@ -226,6 +227,16 @@ impl Store {
         changes.commit().await?;
         Ok(seq)
     }
+}
+
+/// A title without what would break its line or change how the rest is read.
+#[must_use]
+pub fn plain_title(given: &str) -> String {
+    let is_plain = |character: &char| !character.is_control() && !is_deceptive(*character);
+    let plain = given
+        .chars()
+        .map(|one| if is_plain(&one) { one } else { ' ' });
+    plain.collect::<String>().trim().to_owned()
 }
 
 /// A title as it is looked for: one may be typed in capital letters, or in another form of Unicode.

@@ -184,6 +184,25 @@ test('a thread that is not there for this person is not asked for again', async 
   }
 });
 
+test('a thread that is there again is asked for anew, whoever still shows its end', async () => {
+  const { world, last, connections } = makeWorld();
+  const hub = new Hub(world);
+  const [one, two] = [listen(), listen()];
+  hub.watch('1', wanted('t'), one.hear);
+  await settled();
+  last().fail(new Refused(404));
+  await settled();
+  hub.watch('2', wanted('t', 3), two.hear);
+  await last().give(4);
+  expect(connections).toHaveLength(2);
+  expect(two.link()).toBe('live');
+  hub.leave('1');
+  await last().give(5);
+  expect(two.seqs()).toEqual([4, 5]);
+  hub.leave('2');
+  expect(last().signal.aborted).toBe(true);
+});
+
 test('where the server has no more streams it is asked again and again, until it has one', async () => {
   const { world, timers, last, connections, stored } = makeWorld();
   const hub = new Hub(world);

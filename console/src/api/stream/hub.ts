@@ -33,7 +33,8 @@ export class Hub {
     // What one person was told is not told to the next one at the same browser.
     const key = `${wanted.user} ${wanted.thread}`;
     let line = this.#lines.get(key);
-    if (!line) {
+    // One that has ended says so for ever, and what it ended for may be over.
+    if (!line || line.isOver) {
       line = new Line(wanted.thread, wanted.after, this.world);
       this.#lines.set(key, line);
     }

@@ -55,6 +55,11 @@ export class Line {
     void this.#run();
   }
 
+  /** Whether it has told its end, and asks no more. */
+  get isOver(): boolean {
+    return this.#link === 'gone' || this.#link === 'signed_out';
+  }
+
   get isUnheard(): boolean {
     return this.#listeners.size === 0;
   }

@@ -121,12 +121,13 @@ function ItemBlock({ item, thread, state, running, stop }: ItemProps) {
           {item.notice.fix && sentence(item.notice.fix)}
         </Notice>
       );
-    case 'restored':
+    case 'saved':
       return (
         <div className={styles.reply}>
           <div className={styles.plan}>
-            Version {item.file.restoredVersion ?? '?'} of {item.file.name} was restored as version{' '}
-            {item.file.version}.
+            {item.file.restoredVersion === null
+              ? `${item.file.name} was saved when the sandbox ended, as version ${item.file.version}.`
+              : `Version ${item.file.restoredVersion} of ${item.file.name} was restored as version ${item.file.version}.`}
           </div>
           <FileCards files={[item.file]} />
         </div>

@@ -19,15 +19,15 @@ interface Props {
 /** What there is to see of a file, or how far it is, or why there is nothing. */
 export function PreviewBody({ file, name }: Props) {
   const query = useQuery(previewQuery(file));
+  const { data } = query;
   return (
     <div className={styles.body}>
-      {query.data === undefined ? (
+      {(data === undefined || query.isError) && (
         <div className={styles.pad}>
           <Loaded query={query}>{() => null}</Loaded>
         </div>
-      ) : (
-        <Shown preview={query.data} name={name} />
       )}
+      {data && <Shown preview={data} name={name} />}
     </div>
   );
 }

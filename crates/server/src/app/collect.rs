@@ -68,8 +68,8 @@ impl App {
         let (mut events, mut late) = (Vec::new(), Vec::new());
         for found in swept.artifacts {
             let name = found.name.encoded();
-            let before = self.store().newest_artifact(sandbox, &name).await?;
-            if before.is_some_and(|before| before.sha256 == found.sha256.to_string()) {
+            let sha256 = found.sha256.to_string();
+            if self.store().has_artifact(sandbox, &name, &sha256).await? {
                 continue;
             }
             let shown = found.name.for_display();

@@ -27,7 +27,7 @@ use contents::Contents;
 use format::{Format, Way};
 
 /// The number of what makes previews: raised when it makes better ones, which are then made anew.
-pub(crate) const RENDERER: i64 = 2;
+pub(crate) const RENDERER: i64 = 3;
 
 /// The kind of task that makes one.
 pub(crate) const MAKE: &str = "make";
@@ -70,6 +70,14 @@ fn waits(standing: &TaskStanding) -> Contents {
     }
 }
 
+/// Whether a preview that has failed may come out otherwise now.
+fn is_worth_another_try(failed: &Preview) -> bool {
+    let is_old = failed
+        .made_at
+        .is_some_and(|at| Utc::now() - at > TimeDelta::seconds(RETRY_AFTER_SECONDS));
+    is_old && Contents::of(failed).may_pass
+}
+
 impl App {
     /// What a file looks like, as far as it is known. Asks for it where nobody has.
     ///
@@ -99,13 +107,51 @@ impl App {
             format: format.word(),
             renderer: RENDERER,
         };
+        // Pages that show it ask each second: nothing is written where nothing is to be done.
+        let placed = self.store().placed_preview(&new).await?;
+        let mut preview = match placed {
+            Some(placed) if !self.is_to_be_asked_for(&placed, file.source, queue).await? => placed,
+            _ => self.ask_for_preview(&new, queue).await?,
+        };
+        if preview.state == PreviewState::Waiting {
+            let standing = self
+                .store()
+                .task_standing(queue, MAKE, &preview.id.to_string())
+                .await?;
+            let why = standing.map_or_else(Contents::default, |standing| waits(&standing));
+            preview.contents = serde_json::to_value(why).unwrap_or_default();
+        }
+        Ok(Some(preview))
+    }
+
+    /// Whether a preview that there is has to be asked for once more: it has failed for a reason that
+    /// may have passed, nobody has it to do, or it waits and another file is asked about, as the one
+    /// that it was to be made of may be gone by then.
+    async fn is_to_be_asked_for(
+        &self,
+        placed: &Preview,
+        source: PreviewSource,
+        queue: &str,
+    ) -> Result<bool, StoreError> {
+        let is_under_way = match placed.state {
+            PreviewState::Ready => return Ok(false),
+            PreviewState::Failed => return Ok(is_worth_another_try(placed)),
+            PreviewState::Waiting => placed.source == source,
+            PreviewState::Making => true,
+        };
+        let subject = placed.id.to_string();
+        let standing = self.store().task_standing(queue, MAKE, &subject).await?;
+        Ok(!is_under_way || standing.is_none())
+    }
+
+    async fn ask_for_preview(
+        &self,
+        new: &NewPreview<'_>,
+        queue: &'static str,
+    ) -> Result<Preview, StoreError> {
         let mut changes = self.store().begin().await?;
-        let mut preview = changes.place_preview(&new).await?;
-        let may_pass = Contents::of(&preview).may_pass;
-        let is_old = preview
-            .made_at
-            .is_some_and(|at| Utc::now() - at > TimeDelta::seconds(RETRY_AFTER_SECONDS));
-        if preview.state == PreviewState::Failed && may_pass && is_old {
+        let mut preview = changes.place_preview(new).await?;
+        if preview.state == PreviewState::Failed && is_worth_another_try(&preview) {
             changes.restart_preview(preview.id).await?;
             preview.state = PreviewState::Waiting;
             preview.contents = json!({});
@@ -126,17 +172,9 @@ impl App {
         }
         changes.commit().await?;
         if is_wanted {
-            self.preview_wanted(is_text).notify_one();
+            self.preview_wanted(queue == TEXT_PREVIEWS).notify_one();
         }
-        if preview.state == PreviewState::Waiting {
-            let standing = self
-                .store()
-                .task_standing(queue, MAKE, &preview.id.to_string())
-                .await?;
-            let why = standing.map_or_else(Contents::default, |standing| waits(&standing));
-            preview.contents = serde_json::to_value(why).unwrap_or_default();
-        }
-        Ok(Some(preview))
+        Ok(preview)
     }
 
     /// A part of a preview with its bytes, if whoever asks may read a file that it shows.
@@ -168,16 +206,31 @@ impl App {
     pub(crate) async fn forget_previews(&self) -> Result<(), StoreError> {
         const AT_ONCE: u32 = 100;
         for id in self.store().forgotten_previews(RENDERER, AT_ONCE).await? {
-            for name in self.store().preview_parts(id).await? {
-                let key = ObjectKey::PreviewPart(id, name);
-                // One that is gone already is what is wanted.
-                if let Err(error) = self.objects().delete(key).await {
-                    tracing::debug!(preview = %id, error = chain(&error), "deleting a part");
-                }
+            // One that cannot be deleted now is tried again the next time.
+            if self.forget_parts(id).await? {
+                self.store().forget_preview(id).await?;
             }
-            self.store().forget_preview(id).await?;
         }
         Ok(())
+    }
+
+    /// Takes the parts of a preview away, each with its bytes first. Says whether none is left: one
+    /// whose bytes cannot be deleted stays known.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub(crate) async fn forget_parts(&self, id: PreviewId) -> Result<bool, StoreError> {
+        let mut are_gone = true;
+        for name in self.store().preview_parts(id).await? {
+            let key = ObjectKey::PreviewPart(id, name.clone());
+            if let Err(error) = self.objects().forget(key).await {
+                tracing::warn!(preview = %id, name, error = chain(&error), "deleting a part");
+                are_gone = false;
+                continue;
+            }
+            self.store().forget_preview_part(id, &name).await?;
+        }
+        Ok(are_gone)
     }
 
     /// Keeps a part of a preview: first its bytes, then the row that says that they are there.

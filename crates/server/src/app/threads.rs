@@ -1,9 +1,8 @@
 //! Threads: begun, renamed, shared, deleted.
 
 use chrono::{DateTime, Utc};
-use glovebox_protocol::file::is_deceptive;
 use glovebox_protocol::ids::{AttachmentId, MessageId, ThreadId};
-use glovebox_store::{Access, EndedWhy, NewThread, Permission, StoreError, Thread};
+use glovebox_store::{Access, EndedWhy, NewThread, Permission, StoreError, Thread, plain_title};
 
 use super::{App, to_its_end};
 use crate::failure::chain;
@@ -94,24 +93,14 @@ pub struct ThreadChange {
 
 /// A title as it is kept.
 fn title(given: &str) -> Result<String, ChatError> {
-    let plain: String = given
-        .chars()
-        .map(|character| {
-            if character.is_control() || is_deceptive(character) {
-                ' '
-            } else {
-                character
-            }
-        })
-        .collect();
-    let title = plain.trim();
+    let title = plain_title(given);
     if title.is_empty() || title.chars().count() > MAX_TITLE {
         return Err(ChatError::Invalid {
             message: format!("a title has 1 to {MAX_TITLE} characters"),
             fix: "send a shorter one, or none",
         });
     }
-    Ok(title.to_owned())
+    Ok(title)
 }
 
 /// Refuses those who may only read.

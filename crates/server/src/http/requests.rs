@@ -238,6 +238,8 @@ fn guard(app: &App, path: &str, response: &mut Response<Body>) {
     let fixed = [
         ("x-content-type-options", "nosniff"),
         ("referrer-policy", "no-referrer"),
+        // Or a browser asks for the host of each link that it shows, before anybody clicks on one.
+        ("x-dns-prefetch-control", "off"),
         ("cross-origin-opener-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
     ];

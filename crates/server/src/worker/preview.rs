@@ -23,7 +23,7 @@ use crate::app::previews::format::{Format, Way};
 use crate::app::previews::inert::inert;
 use crate::app::previews::text::{self, SHOWN_BYTES};
 use crate::app::previews::{FORGET, MAX_FILE_BYTES, contents::TextMedia};
-use crate::failure::chain;
+use crate::failure::{NO_ROOM, chain};
 use crate::worker::{Queue, TAKEN};
 use making::Making;
 
@@ -210,7 +210,7 @@ fn again_at(taken: i64) -> DateTime<Utc> {
     Utc::now() + TimeDelta::seconds(seconds.clamp(AGAIN_AFTER, AGAIN_AT_LATEST))
 }
 
-/// First what came of it, then that nothing is left to do.
+/// First what came of it, then that nothing is left to do. Of one that has failed nobody sees a part.
 async fn finish(
     app: &App,
     task: &Task,
@@ -222,6 +222,9 @@ async fn finish(
     app.store()
         .note_preview(preview.id, state, &document)
         .await?;
+    if state == PreviewState::Failed {
+        app.forget_parts(preview.id).await?;
+    }
     app.metrics().preview_made(state == PreviewState::Ready);
     app.store().finish_task(task.id).await
 }
@@ -300,10 +303,8 @@ async fn of_text(app: &App, preview: &Preview, format: Format) -> Result<Content
             return Err(Stopped::File(contents));
         }
         let page = inert(&read);
-        app.keep_part(preview.id, "html", "text/html", page.as_bytes())
-            .await?;
-        app.keep_part(preview.id, "text", "text/plain", read.as_bytes())
-            .await?;
+        keep_part(app, preview, "html", "text/html", page.as_bytes()).await?;
+        keep_part(app, preview, "text", "text/plain", read.as_bytes()).await?;
         return Ok(of(TextMedia::Html, None));
     }
     let cut = is_cut.then(|| format!("the first {} MB are shown", SHOWN_BYTES / 1_000_000));
@@ -316,20 +317,33 @@ async fn of_text(app: &App, preview: &Preview, format: Format) -> Result<Content
             // Of half a text, half a table may be left: better than nothing.
             let html = text::markdown(&read);
             let document = serde_json::json!({ "html": html }).to_string();
-            app.keep_part(
-                preview.id,
-                "markdown",
-                "application/json",
-                document.as_bytes(),
-            )
-            .await?;
+            let media_type = "application/json";
+            keep_part(app, preview, "markdown", media_type, document.as_bytes()).await?;
             (TextMedia::Markdown, read)
         }
         _ => (TextMedia::Text, read),
     };
-    app.keep_part(preview.id, "text", "text/plain", shown.as_bytes())
-        .await?;
+    keep_part(app, preview, "text", "text/plain", shown.as_bytes()).await?;
     Ok(of(media, cut))
+}
+
+/// Keeps a part, where the disk has room for it beside what the server needs for itself.
+async fn keep_part(
+    app: &App,
+    preview: &Preview,
+    name: &str,
+    media_type: &str,
+    bytes: &[u8],
+) -> Result<(), Stopped> {
+    if !app.has_room_for(bytes.len() as u64) {
+        return Err(Stopped::Now {
+            message: NO_ROOM.into(),
+            fix: Some("ask a system admin to make room, and try again then".into()),
+            again: false,
+        });
+    }
+    app.keep_part(preview.id, name, media_type, bytes).await?;
+    Ok(())
 }
 
 fn of(media: TextMedia, cut: Option<String>) -> Contents {

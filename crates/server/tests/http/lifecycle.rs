@@ -144,6 +144,10 @@ async fn at_its_hard_limit_a_sandbox_tells_whoever_waits_and_gives_up_its_files_
     let busy = home.sandbox().await;
     let talk = Talk::begin(*home.server, &home.ada, &home.workspace, false).await;
     let run = home.begin_code(&busy, ENDLESS).await;
+    // An older version that was restored is not undone by what still lies in the sandbox.
+    let events = talk.run("open('back.csv', 'w').write('old')").await;
+    let first = find(&events, "file_saved")["artifact"].clone();
+    talk.run("open('back.csv', 'w').write('new')").await;
     // What goes on after its call has ended, and saves something when nobody runs code any more.
     talk.run(
         "import os, threading, time
@@ -159,6 +163,13 @@ threading.Thread(target=late).start()",
     let mut told = talk
         .listen(talk.show().await["last_seq"].as_u64().unwrap())
         .await;
+    let first = format!("/api/v1/artifacts/{}", first.as_str().unwrap());
+    let restore = format!("{first}/restore");
+    let restored = home
+        .server
+        .call(&home.ada, "POST", &restore, &json!({}))
+        .await;
+    assert_eq!(restored.status, 201);
     home.put(&quiet, "go.txt").await;
 
     let events = home
@@ -175,15 +186,22 @@ threading.Thread(target=late).start()",
     let saved = ("half.csv".to_owned(), "a\n1\n".to_owned());
     assert_eq!(home.artifacts(&busy).await, [saved]);
 
+    let restored = told.until("file_saved").await;
+    assert_eq!(find(&restored, "file_saved")["restored_version"], 1);
     let saved = told.until("file_saved").await;
     assert_eq!(find(&saved, "file_saved")["name"], "late.csv");
     let ended = home.until_state(&quiet, LeaseState::Ended).await;
     let detail = ended.ended_detail.unwrap();
     assert!(detail.contains("hard limit of 40 s"), "{detail}");
     assert!(!detail.contains(';'), "something is missing: {detail}");
-    // The next one has it.
-    let events = talk.run("open('late.csv').read()").await;
-    assert_eq!(value(&events), "'b\\n2\\n'");
+    // The next one has it, and what was restored.
+    let events = talk
+        .run("open('late.csv').read() + open('back.csv').read()")
+        .await;
+    assert_eq!(value(&events), "'b\\n2\\nold'");
+    let versions = format!("{first}/versions");
+    let versions = home.server.get(&home.ada, &versions).await.ok();
+    assert_eq!(versions["items"].as_array().unwrap().len(), 3, "{versions}");
     home.end_all().await;
 }
 

@@ -8,7 +8,7 @@ use super::{NewMessage, PlacedMessage};
 use crate::access::Access;
 use crate::database::{Columns as _, Transaction, now_ms, statement};
 use crate::error::StoreError;
-use crate::thread::{Thread, folded};
+use crate::thread::{Thread, folded, plain_title};
 
 /// For how long a new reply counts as driven before anybody has marked it, in milliseconds.
 const FIRST_DRIVE_MS: i64 = 30_000;
@@ -21,8 +21,9 @@ const TITLE_CHARACTERS: usize = 60;
 
 /// A title made from what was sent first: its first line that says something.
 fn title(text: &str, files: &[SentFile]) -> Option<String> {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    let line = line.or(files.first().map(|file| file.name.as_str()))?;
+    let mut lines = text.lines().map(plain_title);
+    let line = lines.find(|line| !line.is_empty());
+    let line = line.or(files.first().map(|file| file.name.clone()))?;
     let is_long = line.chars().count() > TITLE_CHARACTERS;
     let mut title: String = line.chars().take(TITLE_CHARACTERS).collect();
     if is_long {
@@ -256,6 +257,8 @@ mod tests {
     fn a_title_is_the_first_line_that_says_something() {
         assert_eq!(title("\n  Hello \nmore", &[]).as_deref(), Some("Hello"));
         assert_eq!(title("  \n", &[]), None);
+        let marked = title("\u{202e}\u{200b}\na\tb\u{202e}c", &[]);
+        assert_eq!(marked.as_deref(), Some("a b c"));
         let long = "word ".repeat(40);
         let made = title(&long, &[]).unwrap();
         assert!(made.ends_with("word…"), "{made}");

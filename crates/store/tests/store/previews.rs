@@ -208,6 +208,9 @@ async fn what_nobody_can_see_any_more_is_forgotten(database: Database) {
     delete.await.unwrap();
     assert_eq!(store.forgotten_previews(1, 9).await.unwrap(), [going]);
     assert_eq!(store.preview_parts(going).await.unwrap(), ["text"]);
+    // Not while a part is known, whose bytes would be nobody's.
+    store.forget_preview(going).await.unwrap_err();
+    store.forget_preview_part(going, "text").await.unwrap();
     store.forget_preview(going).await.unwrap();
     assert!(store.preview(going).await.unwrap().is_none());
     assert!(store.preview(kept).await.unwrap().is_some());

@@ -234,8 +234,14 @@ async fn versions_count_up_and_bytes_are_charged(database: Database) {
         assert_eq!(left.unwrap(), 100 - 20 * u64::try_from(version).unwrap());
         changes.commit().await.unwrap();
     }
-    let newest = store.newest_artifact(id, "a.csv").await.unwrap().unwrap();
-    assert_eq!((newest.version, newest.sha256.as_str()), (3, "3"));
+    for (name, sha256, has) in [
+        ("a.csv", "3", true),
+        ("a.csv", "2", false),
+        ("b.csv", "3", false),
+    ] {
+        let found = store.has_artifact(id, name, sha256).await.unwrap();
+        assert_eq!(found, has, "{name} {sha256}");
+    }
     let listed = store.artifacts_of(&ada.access, of_lease(id), None, 2).await;
     let listed = listed.unwrap();
     assert_eq!(listed.iter().map(|a| a.version).collect::<Vec<_>>(), [3, 2]);

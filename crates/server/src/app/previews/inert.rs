@@ -2,10 +2,13 @@
 //!
 //! What a policy forbids to load, it forbids only when the browser is about to ask for it. For a page
 //! within a page, and for one that a link leads to, that is too late: Chromium looks its host up and
-//! connects beforehand, and what code writes into the name of a host leaves the machine with that.
+//! connects beforehand, and what code writes into the name of a host leaves the machine with that. A
+//! hint to look up a host or to connect to it (`link`) it takes without asking the policy at all.
 
-/// How the names of elements begin that a browser may load another document for.
-const LOADING: [&str; 8] = [
+/// How the names of elements begin that a browser may load another document for, that have it look
+/// up a host, or that give a link another address later on (`set`, `animate`). In MathML any element
+/// can be a link.
+const LOADING: [&str; 12] = [
     "iframe",
     "frame",
     "object",
@@ -14,6 +17,10 @@ const LOADING: [&str; 8] = [
     "portal",
     "fencedframe",
     "form",
+    "link",
+    "set",
+    "animate",
+    "math",
 ];
 
 /// The names of elements that lead to another document where somebody clicks on them.
@@ -79,6 +86,15 @@ mod tests {
             ("<a target=b href=\"#c\">", "<x-a target=b href=\"#c\">"),
             ("<a>", "<x-a>"),
             ("<area\thref=x>", "<x-area\thref=x>"),
+            (
+                "<link rel=dns-prefetch href=//x>",
+                "<x-link rel=dns-prefetch href=//x>",
+            ),
+            (
+                "<svg><a href=\"#x\"><set attributeName=href to=//x></a><animateTransform>",
+                "<svg><a href=\"#x\"><x-set attributeName=href to=//x></a><x-animateTransform>",
+            ),
+            ("<math><mi href=//x>", "<x-math><mi href=//x>"),
         ] {
             assert_eq!(inert(page), expected);
         }

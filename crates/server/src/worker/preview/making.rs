@@ -13,7 +13,7 @@ use glovebox_protocol::process::{Argument, StartProcess, Stdin};
 use glovebox_store::{Preview, PreviewState};
 
 use super::source::spool_source;
-use super::{Hand, Stopped, sandbox};
+use super::{Hand, Stopped, keep_part, sandbox};
 use crate::app::App;
 use crate::app::previews::check::{self, Line, NotAsAgreed, Outcome};
 use crate::app::previews::contents::{Contents, Image, Page, Progress, Sheet, TextMedia};
@@ -307,10 +307,7 @@ impl<'a> Making<'a> {
         if self.total > check::MAX_TOTAL_BYTES {
             return Err(of_file("its pages are larger than a preview keeps"));
         }
-        self.app
-            .keep_part(self.preview.id, name, media_type, bytes)
-            .await?;
-        Ok(())
+        keep_part(self.app, self.preview, name, media_type, bytes).await
     }
 }
 
