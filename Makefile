@@ -187,3 +187,13 @@ bench: ## Measure; BENCH=short for the quick form. Figures go to target/bench.js
 	scripts/template-library "$(RELEASE)" --release
 	@scripts/need bench "$(RELEASE)/glovebox"
 	bench/run $(BENCH)
+
+.PHONY: bench-vm
+bench-vm: ## Measure VM_GOALS (G9) in a virtual machine, as root and as an ordinary user
+	@scripts/need build
+	cargo build --release --locked --workspace --bins
+	scripts/template-library "$(RELEASE)" --release
+	@scripts/need bench "$(RELEASE)/glovebox"
+	@scripts/need vm
+	"$(RELEASE)/glovebox" setup --data "$(GLOVEBOX_TEST_DATA)"
+	VM_GOALS="$(or $(VM_GOALS),G9)" scripts/vm "$(RELEASE)" "$(GLOVEBOX_TEST_DATA)"
