@@ -189,7 +189,27 @@ fn take_what_is_there(receiver: &Receiver, tail: &Locked<Tail>, log: &Recorder) 
 
 #[cfg(test)]
 mod tests {
+    use glovebox_protocol::frame::FrameKind;
+    use tokio::task::yield_now;
+
     use super::*;
+    use crate::logs::Logs;
+
+    #[tokio::test]
+    async fn others_have_their_turn_beside_a_pipe_that_never_runs_empty() {
+        let log = Arc::new(Logs::new()).begin(ExecutionId::new());
+        let mut late = Late::default();
+        let stdout = Pipe::endless(FrameKind::Stdout).await;
+        let stderr = Pipe::endless(FrameKind::Stderr).await;
+        late.listen(log, [stdout, stderr]);
+        loop {
+            yield_now().await;
+            if let Some(EventBody::LateOutput { dropped_bytes, .. }) = late.collect().first() {
+                assert!(*dropped_bytes > 0, "it was read more than once");
+                break;
+            }
+        }
+    }
 
     #[test]
     fn only_the_end_of_much_output_is_kept() {

@@ -110,3 +110,39 @@ async fn ignore(mut pipe: Pipe) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use glovebox_protocol::frame::FrameKind;
+
+    use super::*;
+
+    async fn endless() -> StartLog {
+        let stdout = Pipe::endless(FrameKind::Stdout).await;
+        StartLog::new(stdout, Pipe::endless(FrameKind::Stderr).await)
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_beside_a_start_that_never_stops_writing() {
+        let mut log = endless().await;
+        let others = async {
+            for _ in 0..10 {
+                yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            never = log.read() => match never {},
+            () = others => {}
+        }
+        assert!(!log.text().is_empty());
+    }
+
+    #[tokio::test]
+    async fn others_have_their_turn_beside_what_is_ignored() {
+        endless().await.ignore();
+        for _ in 0..10 {
+            yield_now().await;
+        }
+    }
+}

@@ -64,6 +64,22 @@ impl AsFd for Pipe {
 }
 
 impl Pipe {
+    /// One that has something to be read now and never runs empty, however fast it is read.
+    #[cfg(test)]
+    pub(crate) async fn endless(kind: FrameKind) -> Self {
+        use rustix::fs::{Mode, open};
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let bytes = open("/dev/random", flags, Mode::empty()).unwrap();
+        let pipe = Self {
+            receiver: Receiver::from_owned_fd_unchecked(bytes).unwrap(),
+            kind,
+            is_large: false,
+            buffer: Vec::new(),
+        };
+        pipe.readable().await;
+        pipe
+    }
+
     /// The end itself, for a reader of its own.
     pub(crate) fn into_receiver(self) -> Receiver {
         self.receiver

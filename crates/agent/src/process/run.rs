@@ -352,3 +352,25 @@ pub(crate) fn cancel(
 pub(crate) fn milliseconds_since(then: Instant) -> u64 {
     u64::try_from(then.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::logs::Logs;
+
+    #[tokio::test]
+    async fn others_have_their_turn_beside_a_program_that_is_over_its_budget() {
+        let (frames, _reader) = mpsc::channel(1);
+        let log = Arc::new(Logs::new()).begin(ExecutionId::new());
+        let sink = Arc::new(Sink::new(frames, Some(0), log));
+        let (exited, exit_seen) = watch::channel(false);
+        let endless = Pipe::endless(FrameKind::Stdout).await;
+        let pumping = tokio::spawn(pump(endless, sink, exit_seen));
+        yield_now().await;
+        exited.send_replace(true);
+        pumping.await.unwrap();
+    }
+}
