@@ -12,6 +12,9 @@ use support::launcher::{Launcher, another_kernel, kernel, order, spec, tell, tem
 use support::oracle::{Host, moment};
 use support::tree;
 
+/// Lets the agent of a box ask for a kernel, whatever came of the last wish.
+const WISH: &str = r#"{"do":"say","packet":"{\"is\":\"kernel_wanted\"}"}"#;
+
 fn of_domain(trust_domain: &str) -> BoxSpec {
     let mut spec = template_spec();
     spec.kind.trust_domain = trust_domain.into();
@@ -252,11 +255,10 @@ fn an_agent_gets_one_kernel_for_each_that_it_asks_for_and_may_ask_for_one_at_a_t
         assert!(seen.insert(another_kernel(&facts).unwrap()));
     }
     assert_eq!(template(&mut launcher).kernels, 6);
-    let wish = r#"{"do":"say","packet":"{\"is\":\"kernel_wanted\"}"}"#;
     let one = template(&mut launcher);
     signal(&one, Signal::STOP);
     for _ in 0..3 {
-        assert_eq!(order(&facts, wish), "sent");
+        assert_eq!(order(&facts, WISH), "sent");
     }
     launcher.list();
     signal(&one, Signal::CONT);
@@ -268,7 +270,7 @@ fn an_agent_gets_one_kernel_for_each_that_it_asks_for_and_may_ask_for_one_at_a_t
     signal(&one, Signal::STOP);
     let sent = (0..200).take_while(|_| {
         launcher.list();
-        order(&facts, wish) == "sent"
+        order(&facts, WISH) == "sent"
     });
     assert!(sent.count() < 80);
     signal(&one, Signal::CONT);
@@ -285,5 +287,11 @@ fn a_box_that_starts_its_kernels_itself_gets_none() {
     let reason = another_kernel(&facts).unwrap_err();
     assert!(reason.contains("itself"), "{reason}");
     assert_eq!(templates(&mut launcher), []);
+    // Somebody who goes on asking is not listened to for long.
+    let sent = (0..200).take_while(|_| {
+        launcher.list();
+        order(&facts, WISH) == "sent"
+    });
+    assert!(sent.count() < 80);
     assert!(launcher.close().success());
 }

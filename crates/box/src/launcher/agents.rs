@@ -75,6 +75,8 @@ impl Pod {
         if running.kind.start == Start::Fresh {
             let reason = "this sandbox is to start its kernels itself".to_owned();
             self.refuse_kernel(key, reason);
+            // An agent that knows its configuration does not ask, and this answer has no pause.
+            self.agent_repeats_itself(key);
         } else if let Some(next) = next.filter(|next| *next > now) {
             running.wish = Wish::Later(next);
             self.timers.at(next, Due::Box(key));
