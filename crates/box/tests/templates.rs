@@ -5,6 +5,8 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use glovebox_box::control::{BoxEnd, BoxFacts, BoxSpec, FromLauncher, Renewal, TemplateFacts};
 use rustix::process::{Pid, Signal, kill_process};
@@ -183,6 +185,60 @@ fn a_template_is_renewed_after_a_time() {
     }
     with_kernel(&mut launcher, template_spec());
     assert!(launcher.close().success());
+}
+
+/// The freezer of the group of a template of this launcher, on version 1 of control groups, where
+/// what is frozen cannot be killed.
+fn freezer(launcher: &Launcher, template: &TemplateFacts) -> Option<PathBuf> {
+    let group = fs_err::read_to_string(format!("/proc/{}/cgroup", template.pid)).ok()?;
+    let name = Path::new(group.lines().next()?).file_name()?.to_owned();
+    let pod = launcher.pod();
+    let pods = pod
+        .bases
+        .iter()
+        .filter_map(|base| fs_err::read_dir(base).ok());
+    let mut pods = pods.flatten().flatten();
+    // Other launchers have templates of the same name.
+    pods.find_map(|folder| {
+        let ours = folder.file_name().to_str()?.ends_with(&pod.run);
+        let file = folder.path().join(&name).join("freezer.state");
+        Some(file).filter(|file| ours && file.exists())
+    })
+}
+
+#[test]
+fn a_template_that_outlives_its_end_is_taken_away_when_it_goes_after_all() {
+    let data = tree::data();
+    let renewal = Renewal {
+        template_ms: 8000,
+        ..Renewal::default()
+    };
+    let mut launcher = Launcher::start_renewing(data.path(), renewal);
+    with_kernel(&mut launcher, template_spec());
+    let old = templates(&mut launcher).remove(0);
+    let Some(freezer) = freezer(&launcher, &old) else {
+        return;
+    };
+    fs_err::write(&freezer, "FROZEN").unwrap();
+    while templates(&mut launcher)
+        .iter()
+        .any(|one| one.pid == old.pid)
+    {
+        moment();
+    }
+    // It is given so long to end, and then no more is expected of it.
+    let given_up = Instant::now() + Duration::from_secs(11);
+    while Instant::now() < given_up {
+        moment();
+    }
+    assert!(freezer.exists());
+    fs_err::write(&freezer, "THAWED").unwrap();
+    while freezer.exists() {
+        moment();
+    }
+    with_kernel(&mut launcher, template_spec());
+    // That something stayed for a while is told at the end as well.
+    assert!(!launcher.close().success());
 }
 
 #[test]

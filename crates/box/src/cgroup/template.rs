@@ -2,11 +2,12 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use glovebox_protocol::limits::Limits;
 use rustix::fs::OFlags;
 
-use super::clear::try_remove;
+use super::clear::{remove, try_remove};
 use super::group::{V1_DOOR, open_door, open_folder, write_settings};
 use super::layout::Version;
 use super::limits::{Role, settings};
@@ -108,6 +109,19 @@ impl TemplateGroup {
             .iter()
             .map(|folder| open_door(&folder.join(V1_DOOR)))
             .collect()
+    }
+
+    /// Kills whatever is left and removes it, by `deadline`.
+    ///
+    /// # Errors
+    /// When processes stay, or a folder cannot be removed.
+    pub(crate) fn remove(&self, deadline: Instant) -> Result<(), CgroupError> {
+        let mut result = Ok(());
+        for folder in &self.folders {
+            let removed = remove(self.version, folder, deadline);
+            result = result.and(removed);
+        }
+        result
     }
 
     /// Kills whatever is left and removes it, as far as that can be done without waiting.

@@ -11,10 +11,10 @@ use std::time::Instant;
 use glovebox_protocol::launcher_line::ToAgent;
 
 use super::boxes::{BoxKey, Wish};
-use super::events::{Source, Watched};
+use super::events::Source;
 use super::pod::Pod;
 use super::renewing::START_PATIENCE;
-use super::templates::{Held, Origin, State, TemplateKey};
+use super::templates::{Held, Origin, State, TemplateKey, WatchedTemplate};
 use super::timers::Due;
 use crate::control::Fault;
 use crate::mutation::Mutation;
@@ -134,49 +134,50 @@ impl Pod {
     fn start(&mut self, origin: &Rc<Origin>, now: Instant) -> Option<TemplateKey> {
         let key = self.templates.next_key();
         let name = format!("template-{}", key.number());
-        let started =
-            Template::start(&self.surroundings, &name, &origin.layers).and_then(|template| {
-                match self.watch(key, &template) {
-                    Ok(watched) => Ok((watched, template)),
-                    Err(fault) => Err(fault.and_then(template.kill())),
-                }
-            });
-        match started {
-            Ok((watched, template)) => {
-                let held = Held {
-                    origin: Rc::clone(origin),
-                    template,
-                    state: State::Starts,
-                    started: now,
-                    used: now,
-                    kernels: 0,
-                    _watched: watched,
-                };
-                self.timers.at(now + self.renewal.template(), Due::Kernels);
-                self.templates.all.insert(key, held);
-                self.timers.at(now + START_PATIENCE, Due::Kernels);
-                Some(key)
-            }
+        let template = match Template::start(&self.surroundings, &name, &origin.layers) {
+            Ok(template) => template,
             Err(fault) => {
                 self.take_down_failure(origin, now, fault.to_string());
-                None
+                return None;
             }
+        };
+        let (watched, fault) = match self.watch(key, &template) {
+            Ok(watched) => (watched, None),
+            Err(fault) => (WatchedTemplate::default(), Some(fault)),
+        };
+        let held = Held {
+            origin: Rc::clone(origin),
+            template,
+            state: State::Starts,
+            started: now,
+            used: now,
+            kernels: 0,
+            watched,
+        };
+        self.templates.all.insert(key, held);
+        if let Some(fault) = fault {
+            // It is taken away like any other.
+            self.take_down_failure(origin, now, fault.to_string());
+            self.end_template(key);
+            return None;
         }
+        self.timers.at(now + self.renewal.template(), Due::Kernels);
+        self.timers.at(now + START_PATIENCE, Due::Kernels);
+        Some(key)
     }
 
     /// Copies of its descriptors are what is waited for: they belong to the list alone.
-    fn watch(&self, key: TemplateKey, template: &Template) -> Result<[Watched<OwnedFd>; 2], Fault> {
+    fn watch(&self, key: TemplateKey, template: &Template) -> Result<WatchedTemplate, Fault> {
         let copy = |fd: &OwnedFd, source| {
             let copied = fd
                 .try_clone()
                 .map_err(|error| Fault::exhausted("watching a template", error))?;
-            self.events
-                .watch(copied, source)
-                .map_err(|(_, fault)| fault)
+            let watched = self.events.watch(copied, source);
+            watched.map(Some).map_err(|(_, fault)| fault)
         };
-        Ok([
-            copy(template.line(), Source::TemplateLine(key))?,
-            copy(template.process(), Source::TemplateProcess(key))?,
-        ])
+        Ok(WatchedTemplate {
+            line: copy(template.line(), Source::TemplateLine(key))?,
+            process: copy(template.process(), Source::TemplateProcess(key))?,
+        })
     }
 }

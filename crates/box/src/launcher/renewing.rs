@@ -23,6 +23,9 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 /// How soon it is tried again to take away what has stayed.
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// The same for what has stayed for longer than it is given.
+const STAYS_PAUSE: Duration = Duration::from_secs(30);
+
 /// How often one box may be what a template is busy with when it ends.
 const ATTEMPTS: u32 = 2;
 
@@ -30,11 +33,17 @@ impl Pod {
     /// A template has said something, or has ended.
     pub(super) fn template_spoke(&mut self, key: TemplateKey, has_ended: bool) {
         loop {
-            let Some(held) = self.templates.all.get(&key) else {
+            let Some(held) = self.templates.all.get_mut(&key) else {
                 return;
             };
-            if matches!(held.state, State::Ends { .. } | State::Stays) {
-                return self.take_away_template(key);
+            match held.state {
+                State::Ends { .. } => return self.take_away_template(key),
+                State::Stays => {
+                    // It ends after all, and what is left of it goes away in its time.
+                    held.state = ends(Instant::now());
+                    return self.take_away_template(key);
+                }
+                State::Starts | State::Waits | State::Copies(_) => {}
             }
             match held.template.receive() {
                 Ok(Some(answer)) => self.answered(key, answer),
@@ -47,14 +56,15 @@ impl Pod {
         }
     }
 
-    /// A new template serves from now on.
+    /// A template that was started to take over serves from now on. One that another has replaced
+    /// while it was still starting is of no use any more.
     pub(super) fn takes_over(&mut self, key: TemplateKey) {
         let Some(origin) = self.origin_of(key) else {
             return;
         };
         let (_, supply) = self.templates.supply(&origin);
         if supply.next != Some(key) {
-            return;
+            return self.retire_if_replaced(key);
         }
         supply.next = None;
         if let Some(before) = supply.current.replace(key) {
@@ -119,9 +129,8 @@ impl Pod {
         };
         // If it cannot be killed it does not end in time either, and that is told.
         let _ = held.template.kill();
-        held.state = State::Ends {
-            deadline: Instant::now() + END_PATIENCE,
-        };
+        held.watched.line = None;
+        held.state = ends(Instant::now());
         let origin = Rc::clone(&held.origin);
         let (_, supply) = self.templates.supply(&origin);
         for place in [&mut supply.current, &mut supply.next] {
@@ -132,27 +141,37 @@ impl Pod {
         self.take_away_template(key);
     }
 
+    /// Takes away what is left of a template that was killed, as far as that can be done now.
     pub(super) fn take_away_template(&mut self, key: TemplateKey) {
         let Some(held) = self.templates.all.get_mut(&key) else {
             return;
         };
-        let State::Ends { deadline } = held.state else {
+        if !matches!(held.state, State::Ends { .. } | State::Stays) {
             return;
-        };
+        }
         let now = Instant::now();
-        match held.template.take_away() {
-            Ok(()) => {
+        let taken = held.template.take_away();
+        if held.template.has_ended() {
+            held.watched.process = None;
+        }
+        match (taken, &mut held.state) {
+            (Ok(()), _) => {
                 self.templates.all.remove(&key);
                 self.timers.at(now, Due::Kernels);
             }
-            Err(Stays::ForNow(_)) if now < deadline => {
-                self.timers.at(now + PAUSE, Due::Template(key));
+            (Err(Stays::ForNow(_)), State::Ends { deadline, again }) if now < *deadline => {
+                if again.is_none_or(|again| again <= now) {
+                    *again = Some(now + PAUSE);
+                    self.timers.at(now + PAUSE, Due::Template(key));
+                }
             }
-            Err(Stays::ForNow(fault) | Stays::ForGood(fault)) => {
+            (Err(Stays::ForNow(fault) | Stays::ForGood(fault)), State::Ends { .. }) => {
                 held.state = State::Stays;
+                self.timers.at(now + STAYS_PAUSE, Due::Template(key));
                 say(format_args!("not all of a template is gone: {fault}"));
                 self.left.get_or_insert(fault);
             }
+            (Err(_), _) => self.timers.at(now + STAYS_PAUSE, Due::Template(key)),
         }
     }
 
@@ -184,5 +203,12 @@ impl Pod {
             }
         }
         self.see_to_kernels();
+    }
+}
+
+fn ends(now: Instant) -> State {
+    State::Ends {
+        deadline: now + END_PATIENCE,
+        again: None,
     }
 }

@@ -77,8 +77,18 @@ pub(super) struct Held {
     pub(super) used: Instant,
     /// How often it has.
     pub(super) kernels: u64,
-    /// Copies of its descriptors, which are waited for.
-    pub(super) _watched: [Watched<OwnedFd>; 2],
+    /// Copies of its descriptors, as long as they are waited for. What has been heard would be
+    /// heard again and again.
+    pub(super) watched: WatchedTemplate,
+}
+
+/// What is waited for of a template.
+#[derive(Debug, Default)]
+pub(super) struct WatchedTemplate {
+    /// What it says, until it is to end.
+    pub(super) line: Option<Watched<OwnedFd>>,
+    /// Its end, until that has come.
+    pub(super) process: Option<Watched<OwnedFd>>,
 }
 
 /// What a template does.
@@ -91,8 +101,12 @@ pub(super) enum State {
     /// It copies itself.
     Copies(Copying),
     /// It was killed, and is being taken away.
-    Ends { deadline: Instant },
-    /// Not all of it could be taken away.
+    Ends {
+        deadline: Instant,
+        /// When it is looked at again, so that there is one such moment at a time.
+        again: Option<Instant>,
+    },
+    /// Not all of it could be taken away in time. It is tried again now and then.
     Stays,
 }
 

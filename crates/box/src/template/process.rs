@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::ffi::CString;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use glovebox_protocol::agent_config::AgentIds;
 use glovebox_protocol::environment::workload_environment;
@@ -31,6 +32,10 @@ use crate::sys::clone::{Cloned, clone_process};
 /// clones into no group outside of it.
 const NAMESPACES: i32 =
     libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+
+/// How long the group of one that could not be started is given to become empty: the kernel takes
+/// a process out of it a moment after it has been waited for.
+const REMOVE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A process that kernels are copied from.
 ///
@@ -187,6 +192,11 @@ impl Template {
         }
     }
 
+    /// Whether its process has ended and was waited for, or cannot be.
+    pub(crate) fn has_ended(&self) -> bool {
+        !matches!(reap(&self.process), Ok(false))
+    }
+
     /// Takes away what a killed one leaves, as far as that can be done without waiting. Can be
     /// tried again where it fails.
     ///
@@ -228,7 +238,7 @@ fn in_groups(error: CgroupError) -> Fault {
 
 fn remove(group: &TemplateGroup) -> Result<(), Fault> {
     group
-        .try_remove()
+        .remove(Instant::now() + REMOVE_PATIENCE)
         .map_err(|error| Fault::failed("removing a template's control group", chain(&error)))
 }
 
