@@ -72,7 +72,10 @@ impl<'a> Caller<'a> {
     /// # Errors
     /// When the kernel has no room for more.
     pub(super) fn watch(&self, events: &Events) -> io::Result<()> {
-        events.watch_for_good(&*self.line, Source::Runtime)
+        match self.line.socket() {
+            Some(socket) => events.watch_for_good(socket, Source::Runtime),
+            None => Ok(()),
+        }
     }
 
     /// What it asks for next.
@@ -162,9 +165,11 @@ impl<'a> Caller<'a> {
         if let Err(error) = self.line.flush() {
             return self.breaks(events, error);
         }
-        if self.line.waits_for_room() != self.wants_room {
+        if self.line.waits_for_room() != self.wants_room
+            && let Some(socket) = self.line.socket()
+        {
             self.wants_room = self.line.waits_for_room();
-            events.also_for_room(&*self.line, Source::Runtime, self.wants_room)?;
+            events.also_for_room(socket, Source::Runtime, self.wants_room)?;
         }
         Ok(())
     }
@@ -266,11 +271,13 @@ impl<'a> Caller<'a> {
         self.stage = Stage::Gone(Instant::now());
         self.wants_room = false;
         // A first process that is just being made holds a copy of the line for a moment.
-        events.leave_alone(&*self.line);
+        if let Some(socket) = self.line.socket() {
+            events.leave_alone(socket);
+        }
         match &self.door {
             None => Ok(()),
             Some(door) => {
-                self.line.let_go()?;
+                self.line.let_go();
                 events.watch_for_good(door, Source::Door)
             }
         }

@@ -2,7 +2,7 @@
 //! the middle of something else.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -17,7 +17,8 @@ const LONGEST_QUEUE: usize = 16 * 1024 * 1024;
 /// The launcher's end of the control socket.
 #[derive(Debug)]
 pub(crate) struct Line {
-    socket: OwnedFd,
+    /// Until another process has taken it over, or whoever was at the other end has gone.
+    socket: Option<OwnedFd>,
     incoming: Vec<u8>,
     outgoing: Vec<u8>,
 }
@@ -37,7 +38,7 @@ impl Line {
     pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Self {
-            socket,
+            socket: Some(socket),
             incoming: Vec::new(),
             outgoing: Vec::new(),
         })
@@ -48,9 +49,12 @@ impl Line {
     /// # Errors
     /// When a line is too long, or the socket is broken.
     pub(crate) fn receive(&mut self) -> io::Result<Peer> {
+        let Some(socket) = &self.socket else {
+            return Ok(Peer::Closed);
+        };
         let mut chunk = [0; 16 * 1024];
         loop {
-            match rustix::io::read(&self.socket, &mut chunk) {
+            match rustix::io::read(socket, &mut chunk) {
                 Ok(0) | Err(Errno::CONNRESET) => return Ok(Peer::Closed),
                 Ok(count) => self.incoming.extend_from_slice(&chunk[..count]),
                 Err(Errno::AGAIN) => return Ok(Peer::Open),
@@ -81,7 +85,10 @@ impl Line {
             if let Some(line) = self.next() {
                 return Ok(Some(line));
             }
-            let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+            let Some(socket) = &self.socket else {
+                return Ok(None);
+            };
+            let mut fds = [PollFd::new(socket, PollFlags::IN)];
             match poll(&mut fds, None) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -114,11 +121,10 @@ impl Line {
     /// When the socket is broken.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while !self.outgoing.is_empty() {
-            match rustix::net::send(
-                &self.socket,
-                &self.outgoing,
-                rustix::net::SendFlags::NOSIGNAL,
-            ) {
+            let Some(socket) = &self.socket else {
+                return Err(Errno::NOTCONN.into());
+            };
+            match rustix::net::send(socket, &self.outgoing, rustix::net::SendFlags::NOSIGNAL) {
                 Ok(count) => {
                     self.outgoing.drain(..count);
                 }
@@ -130,29 +136,23 @@ impl Line {
         Ok(())
     }
 
-    /// Closes this process's hold on the socket: another process has taken it over.
-    ///
-    /// # Errors
-    /// When there are no descriptors left.
-    pub(crate) fn let_go(&mut self) -> io::Result<()> {
-        self.socket = rustix::fs::open(
-            "/dev/null",
-            rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-        )?;
+    /// Closes this process's hold on the socket: another process has taken it over, or nobody is
+    /// at the other end. It works also where there are no descriptors left, which is no reason to
+    /// end boxes.
+    pub(crate) fn let_go(&mut self) {
+        self.socket = None;
         self.incoming.clear();
-        Ok(())
+        self.outgoing.clear();
+    }
+
+    /// The socket, until it is let go of.
+    pub(crate) const fn socket(&self) -> Option<&OwnedFd> {
+        self.socket.as_ref()
     }
 
     /// Whether something waits to be sent.
     pub(crate) const fn waits_for_room(&self) -> bool {
         !self.outgoing.is_empty()
-    }
-}
-
-impl AsFd for Line {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
             peer.read_exact(&mut buffer).unwrap();
         });
         while line.waits_for_room() {
-            let mut fds = [PollFd::new(&line.socket, PollFlags::OUT)];
+            let mut fds = [PollFd::new(line.socket().unwrap(), PollFlags::OUT)];
             poll(&mut fds, None).unwrap();
             line.flush().unwrap();
         }

@@ -310,13 +310,12 @@ fn run_pod(
     let release = outside
         .take()
         .ok_or_else(|| Fault::failed("making the pod", "no pipe is left"))?;
-    let ready =
-        let_go(&prepared.ids, &inner, &release).and_then(|()| line.let_go().map_err(failed));
-    if let Err(fault) = ready {
+    if let Err(fault) = let_go(&prepared.ids, &inner, &release) {
         // It sees the pipe close, and ends.
         drop(release);
         return Err(fault.and_then(wait_for_exit(&inner)));
     }
+    line.let_go();
     wait(&inner, signals, release).map_err(|fault| fault.and_then(end(&inner)))
 }
 
