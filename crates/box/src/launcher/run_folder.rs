@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, Dir, FileType, FlockOperation, Gid, Mode, OFlags, Uid, fchown, flock, fstat, openat,
-    renameat, rmdir, unlinkat,
+    renameat, rmdir, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::net::{
@@ -55,18 +55,23 @@ impl RunFolder {
             return Err(Fault::invalid(doing(), "it belongs to another user")
                 .with_fix("choose a run folder of your own (GLOVEBOX_RUN)"));
         }
-        match lock(&folder, LOCK) {
-            Ok(Some(_left)) => sweep_sockets(&folder).map_err(failed)?,
+        let left = match lock(&folder, LOCK) {
+            Ok(Some(left)) => {
+                sweep_sockets(&folder).map_err(failed)?;
+                Some(left)
+            }
             Ok(None) => {
                 return Err(Fault {
                     kind: FaultKind::Held,
                     ..Fault::invalid(doing(), "another launcher holds it")
                 });
             }
-            Err(Errno::NOENT) => {}
+            Err(Errno::NOENT) => None,
             Err(error) => return Err(failed(error)),
-        }
+        };
         let lock = make_lock(&folder).map_err(failed)?;
+        // Not before: a neighbour that got hold of it in between would sweep the folder.
+        drop(left);
         sweep_neighbours(path);
         if let Some((uid, gid)) = owner {
             fchown(&folder, Some(uid), Some(gid)).map_err(failed)?;
@@ -145,7 +150,8 @@ fn open_folder(parent: impl std::os::fd::AsFd, path: &Path) -> rustix::io::Resul
     )
 }
 
-/// Locks an existing lock file; `None` when another process holds it.
+/// Locks an existing lock file; `None` when another process holds it, or has put its own in the
+/// place of it.
 fn lock(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<Option<OwnedFd>> {
     let file = openat(
         folder,
@@ -153,8 +159,23 @@ fn lock(folder: &OwnedFd, name: &CStr) -> rustix::io::Result<Option<OwnedFd>> {
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
         Mode::empty(),
     )?;
+    lock_opened(folder, name, file)
+}
+
+fn lock_opened(
+    folder: &OwnedFd,
+    name: &CStr,
+    file: OwnedFd,
+) -> rustix::io::Result<Option<OwnedFd>> {
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => {
+            let (ours, there) = (
+                fstat(&file)?,
+                statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?,
+            );
+            let same = (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino);
+            Ok(same.then_some(file))
+        }
         Err(Errno::WOULDBLOCK) => Ok(None),
         Err(error) => Err(error),
     }
@@ -263,6 +284,20 @@ mod tests {
         UnixListener::bind(new.join("socket")).unwrap();
         launcher.leave().unwrap();
         assert!(!new.exists());
+    }
+
+    #[test]
+    fn an_old_lock_is_of_no_use_once_the_folder_is_taken_anew() {
+        let run = tempfile::tempdir().unwrap();
+        let path = run.path().join("folder");
+        drop(RunFolder::take(&path, None).unwrap());
+        let folder = open_folder(rustix::fs::CWD, &path).unwrap();
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let old = openat(&folder, LOCK, flags, Mode::empty()).unwrap();
+        let taken = RunFolder::take(&path, None).unwrap();
+        // As a neighbour does that had opened it before.
+        assert!(lock_opened(&folder, LOCK, old).unwrap().is_none());
+        taken.leave().unwrap();
     }
 
     #[test]
