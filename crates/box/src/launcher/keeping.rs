@@ -146,9 +146,10 @@ impl Pod {
         }
     }
 
-    /// Ends the boxes in advance whose kernels were copied from a template that is renewed.
+    /// Ends the boxes in advance whose kernels were copied from a template that is renewed, also
+    /// one that is not ready yet.
     pub(super) fn age_out_copies_of(&mut self, template: TemplateKey) {
-        let copies: Vec<_> = self.pools.ready().collect();
+        let copies: Vec<_> = self.pools.boxes().collect();
         let boxes = &mut self.boxes;
         let copies: Vec<_> = copies
             .into_iter()

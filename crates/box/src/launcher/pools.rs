@@ -132,9 +132,13 @@ impl Pools {
         self.age_out(|ready| ready.since <= moment)
     }
 
-    /// Takes these out.
+    /// Takes these out, also the one that is being made. That one has not failed: another one may
+    /// be made at once.
     pub(super) fn age_out_these(&mut self, keys: &[BoxKey]) -> Vec<BoxKey> {
-        self.age_out(|ready| keys.contains(&ready.key))
+        let mut old = self.age_out(|ready| keys.contains(&ready.key));
+        let refill = self.refill.take_if(|refill| keys.contains(&refill.key));
+        old.extend(refill.map(|refill| refill.key));
+        old
     }
 
     fn age_out(&mut self, is_old: impl Fn(&Ready) -> bool) -> Vec<BoxKey> {
@@ -153,10 +157,11 @@ impl Pools {
         old
     }
 
-    /// All that are ready.
-    pub(super) fn ready(&self) -> impl Iterator<Item = BoxKey> {
+    /// All that are ready, and the one that is being made.
+    pub(super) fn boxes(&self) -> impl Iterator<Item = BoxKey> {
         let pools = self.all.iter().flat_map(|pool| &pool.ready);
-        pools.map(|ready| ready.key)
+        let refill = self.refill.as_ref().map(|refill| refill.key);
+        pools.map(|ready| ready.key).chain(refill)
     }
 
     /// The kind of which a box is to be made now, where one is: the one that lacks most. Where

@@ -145,3 +145,19 @@ fn failures_are_followed_by_longer_and_longer_rests() {
     assert!(pools.forget(key(1), ready));
     assert_eq!(pools.lacks(ready), Err(Some(ready + 4 * TOOK)));
 }
+
+#[test]
+fn one_that_is_being_made_is_aged_out_too_and_that_is_no_failure() {
+    let mut pools = Pools::default();
+    let start = Instant::now();
+    pools.keep(kind("a"), 2);
+    let (_, ready) = refill(&mut pools, 1, start, TOOK);
+    let now = ready + 4 * TOOK;
+    let wanted = pools.lacks(now).unwrap();
+    pools.begin(wanted, key(2), now);
+    assert_eq!(pools.boxes().collect::<Vec<_>>(), [key(1), key(2)]);
+    assert_eq!(pools.age_out_these(&[key(2)]), [key(2)]);
+    assert!(!pools.forget(key(2), now));
+    assert!(pools.lacks(now).is_ok());
+    assert_eq!(pools.boxes().collect::<Vec<_>>(), [key(1)]);
+}
