@@ -26,7 +26,7 @@ use crate::weakness::Weakness;
 pub struct LauncherConfig {
     /// The data folder; layers are named relative to it, so that no host path shows in a box.
     pub data: PathBuf,
-    /// A folder for sockets and slots, made by the caller for this launcher alone.
+    /// A folder for sockets, for this launcher alone, which makes it where it is not there.
     pub run: PathBuf,
     /// Which installation the boxes belong to.
     pub installation: InstallationId,

@@ -172,9 +172,11 @@ impl Events {
 
 /// Something that is waited for until this is dropped.
 ///
-/// It has to be taken off the list by its owner: a box that is just being made has a copy of
-/// every descriptor of ours, and what is open there too would not leave the list when it is
-/// closed here. For the same reason no process but the launcher may drop one of these.
+/// It has to be taken off the list by its owner. A template that is just being started has a copy
+/// of every descriptor of ours until it closes what is not its own; the first process of a box
+/// shares our table until it takes a copy of the lower part of it, out of which it closes the
+/// rest. What is open in a copy would not leave the list when it is closed here. For the same
+/// reason no process but the launcher may drop one of these.
 #[derive(Debug)]
 pub(super) struct Watched<T: AsFd> {
     what: T,
