@@ -47,12 +47,17 @@ top.location = '${to}/top'; document.forms[0].submit()</script>
 <a href="#x"><set attributeName="href" to="${to}/svg-link"/><text y="20">Out by a change</text></a></svg>
 </body></html>`;
 
-test('a page that code made stays inert in its frame', async ({ playwright }, { project }) => {
-  // What the browser asks of the network, and even of the name service, is in its own log.
-  const log = 'output/inert-netlog.json';
-  const { launchOptions = {} } = project.use;
+test('a page that code made stays inert in its frame', async ({ playwright }, info) => {
+  // What the browser asks of the network, and even of the name service, is in its own log. Hints it
+  // follows only with a profile that stays.
+  const log = info.outputPath('netlog.json');
+  const { launchOptions = {} } = info.project.use;
   const args = [...(launchOptions.args ?? []), `--log-net-log=${log}`];
-  const browser = await playwright.chromium.launch({ ...launchOptions, args });
+  const profile = info.outputPath('profile');
+  const browser = await playwright.chromium.launchPersistentContext(profile, {
+    ...launchOptions,
+    args,
+  });
   const page = await browser.newPage();
   page.setDefaultTimeout(20_000);
   const asked: string[] = [];
@@ -119,6 +124,7 @@ display(Markdown('[words](http://shown-link.${LOOKED_UP}/)'))`,
 function listen(asked: string[], connected: string[]): Promise<Listener> {
   const listener = createServer((request, answer) => {
     if (request.url === '/hints') {
+      answer.setHeader('content-type', 'text/html');
       answer.end(`Hints<link rel="dns-prefetch" href="//control-hint.${LOOKED_UP}">`);
       return;
     }
