@@ -48,7 +48,7 @@ pub(crate) async fn create(
     let reserve_bytes = budget::reserve(Some(&asked.limits));
     let entry = Entry {
         hard_deadline_ms: Some(asked.hard_deadline_ms),
-        asked: Some(asked.clone()),
+        asked: Some(Box::new(asked.clone())),
         phase: Phase::Starting(making.clone()),
         agent_epoch: None,
         reserve_bytes,
@@ -89,9 +89,9 @@ pub(crate) async fn create(
 
 /// What an earlier sandbox of this id is to a request.
 fn compare(id: SandboxId, asked: &CreateSandbox, other: &Entry) -> Other {
-    // Of an adopted one only the deadline is known.
+    // Of one that was adopted, and of one that has ended, only the deadline is known.
     let is_same = match &other.asked {
-        Some(earlier) => earlier == asked,
+        Some(earlier) => **earlier == *asked,
         None => other.hard_deadline_ms == Some(asked.hard_deadline_ms),
     };
     match &other.phase {

@@ -45,8 +45,9 @@ pub(crate) enum There<'a> {
 
 /// One sandbox.
 pub(crate) struct Entry {
-    /// What was asked for; nothing where another life of the gateway was asked.
-    pub(crate) asked: Option<CreateSandbox>,
+    /// What was asked for; nothing where another life of the gateway was asked, and of one that has
+    /// ended: many of those are remembered.
+    pub(crate) asked: Option<Box<CreateSandbox>>,
     pub(crate) phase: Phase,
     pub(crate) hard_deadline_ms: Option<i64>,
     pub(crate) agent_epoch: Option<Epoch>,
@@ -161,6 +162,7 @@ impl Table {
             if was_alive {
                 let reason = reason.into();
                 entry.phase = Phase::Ended { reason, at_ms };
+                entry.asked = None;
                 entry.pool.close();
             }
             was_alive
