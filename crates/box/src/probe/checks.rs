@@ -230,7 +230,8 @@ fn landlock(trials: &Trials) -> Check {
             id,
             Status::Pass,
             format!(
-                "Landlock, version {abi}: without scopes for signals and abstract sockets, which the namespaces keep apart"
+                "Landlock, version {abi}: without scopes for signals and abstract sockets, as before \
+                 Linux 6.12; namespaces keep sandboxes apart, but not templates from sandboxes"
             ),
         ),
         _ => check(
