@@ -91,8 +91,9 @@ pub(crate) fn restrict_agent() -> Result<(), LandlockError> {
 }
 
 /// Cuts a template off from the processes around it: it can trace none that is not a copy of its
-/// own, and from Linux 6.12 on signal none. Copies inherit this, so it takes nothing from them that a workload has:
-/// it handles block devices, which nobody in a box can make, and TCP, which no workload has.
+/// own, and from Linux 6.12 on signal none. Copies inherit this, so it takes nothing from them that
+/// a workload has: it handles block devices, which nobody in a box can make, and TCP, which no
+/// workload has.
 pub(crate) fn restrict_template() -> Result<(), LandlockError> {
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)

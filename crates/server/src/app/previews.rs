@@ -70,6 +70,27 @@ fn waits(standing: &TaskStanding) -> Contents {
     }
 }
 
+/// Whether a preview is still to be made, or to be made to its end.
+pub(crate) const fn is_wanted(preview: &Preview) -> bool {
+    matches!(preview.state, PreviewState::Waiting | PreviewState::Making)
+}
+
+/// Whether a preview that there is has to be asked for once more: it has failed for a reason that may
+/// have passed, nobody has it to do, or it waits and another file is asked about, as the one that it
+/// was to be made of may be gone by then.
+fn is_to_be_asked_for(
+    placed: &Preview,
+    source: PreviewSource,
+    standing: Option<&TaskStanding>,
+) -> bool {
+    match placed.state {
+        PreviewState::Ready => false,
+        PreviewState::Failed => is_worth_another_try(placed),
+        PreviewState::Making => standing.is_none(),
+        PreviewState::Waiting => standing.is_none() || placed.source != source,
+    }
+}
+
 /// Whether a preview that has failed may come out otherwise now.
 fn is_worth_another_try(failed: &Preview) -> bool {
     let is_old = failed
@@ -109,39 +130,23 @@ impl App {
         };
         // Pages that show it ask each second: nothing is written where nothing is to be done.
         let placed = self.store().placed_preview(&new).await?;
+        let standing = match &placed {
+            Some(placed) if is_wanted(placed) => {
+                let subject = placed.id.to_string();
+                self.store().task_standing(queue, MAKE, &subject).await?
+            }
+            _ => None,
+        };
         let mut preview = match placed {
-            Some(placed) if !self.is_to_be_asked_for(&placed, file.source, queue).await? => placed,
+            Some(placed) if !is_to_be_asked_for(&placed, file.source, standing.as_ref()) => placed,
             _ => self.ask_for_preview(&new, queue).await?,
         };
         if preview.state == PreviewState::Waiting {
-            let standing = self
-                .store()
-                .task_standing(queue, MAKE, &preview.id.to_string())
-                .await?;
+            // One that was asked for just now has nothing to say yet.
             let why = standing.map_or_else(Contents::default, |standing| waits(&standing));
             preview.contents = serde_json::to_value(why).unwrap_or_default();
         }
         Ok(Some(preview))
-    }
-
-    /// Whether a preview that there is has to be asked for once more: it has failed for a reason that
-    /// may have passed, nobody has it to do, or it waits and another file is asked about, as the one
-    /// that it was to be made of may be gone by then.
-    async fn is_to_be_asked_for(
-        &self,
-        placed: &Preview,
-        source: PreviewSource,
-        queue: &str,
-    ) -> Result<bool, StoreError> {
-        let is_under_way = match placed.state {
-            PreviewState::Ready => return Ok(false),
-            PreviewState::Failed => return Ok(is_worth_another_try(placed)),
-            PreviewState::Waiting => placed.source == source,
-            PreviewState::Making => true,
-        };
-        let subject = placed.id.to_string();
-        let standing = self.store().task_standing(queue, MAKE, &subject).await?;
-        Ok(!is_under_way || standing.is_none())
     }
 
     async fn ask_for_preview(
@@ -156,7 +161,7 @@ impl App {
             preview.state = PreviewState::Waiting;
             preview.contents = json!({});
         }
-        let is_wanted = matches!(preview.state, PreviewState::Waiting | PreviewState::Making);
+        let is_wanted = is_wanted(&preview);
         if is_wanted {
             let subject = preview.id.to_string();
             let new = NewTask {

@@ -22,7 +22,7 @@ use crate::app::previews::contents::Contents;
 use crate::app::previews::format::{Format, Way};
 use crate::app::previews::inert::inert;
 use crate::app::previews::text::{self, SHOWN_BYTES};
-use crate::app::previews::{FORGET, MAX_FILE_BYTES, contents::TextMedia};
+use crate::app::previews::{FORGET, MAX_FILE_BYTES, contents::TextMedia, is_wanted};
 use crate::failure::{NO_ROOM, chain};
 use crate::worker::{Queue, TAKEN};
 use making::Making;
@@ -101,8 +101,6 @@ pub(super) async fn make(app: &App, task: &Task) -> Result<(), StoreError> {
         Ok(id) => app.store().preview(id).await?,
         Err(_) => None,
     };
-    let is_wanted =
-        |preview: &Preview| matches!(preview.state, PreviewState::Waiting | PreviewState::Making);
     let Some(preview) = preview.filter(is_wanted) else {
         return app.store().finish_task(task.id).await;
     };
