@@ -1,4 +1,4 @@
-import { expect, type Page } from '@playwright/test';
+import { expect, type Locator, type Page } from '@playwright/test';
 
 export const ADMIN = { email: 'ada@example.com', name: 'Ada', password: 'correct horse battery' };
 export const VIEWER = { email: 'vera@example.com', name: 'Vera', password: 'staple battery horse' };
@@ -40,6 +40,12 @@ export async function choose(page: Page, row: string, action: string) {
   await page.getByRole('button', { name: `Actions for ${row}` }).click();
   await page.getByRole('menuitem', { name: action }).click();
 }
+
+/**
+ * Waits until a menu or a dialog that was opened has taken the focus. It is seen a moment earlier,
+ * and a key that is pressed then goes to what was there before.
+ */
+export const takesFocus = (opened: Locator) => expect(opened.locator(':focus')).toHaveCount(1);
 
 /** Says yes to what a dialog asks. */
 export const confirm = (page: Page, action: string) =>

@@ -1,7 +1,7 @@
 import { expect, type Locator, type Page, test } from '@playwright/test';
 import { letCodeRun, main } from '../lib/api.js';
 import { box, card, isOver, preview, reply } from '../lib/chat.js';
-import { setUp } from '../lib/people.js';
+import { setUp, takesFocus } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -91,7 +91,7 @@ async function foldByKeyboard(page: Page) {
 async function renameByKeyboard(page: Page) {
   await tabTo(page, page.getByRole('button', { name: /^Actions for/ }), 'Shift+Tab');
   await page.keyboard.press('Enter');
-  await expect(page.getByRole('menu')).toBeVisible();
+  await takesFocus(page.getByRole('menu'));
   await page.keyboard.press('ArrowDown');
   await expect(page.getByRole('menuitem', { name: 'Rename' })).toBeFocused();
   await page.keyboard.press('Enter');

@@ -1,7 +1,7 @@
 import { expect, test } from '@playwright/test';
 import { body, main } from '../lib/api.js';
 import { lookAtOverlay } from '../lib/look.js';
-import { choose, confirm, EDITOR, go, setUp, signIn } from '../lib/people.js';
+import { choose, confirm, EDITOR, go, setUp, signIn, takesFocus } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -35,6 +35,7 @@ test('a role is chosen and then given, and a workspace is never without an owner
   // Going through the list changes nothing, and leaving it neither.
   await choose(page, 'Ed', 'Change role');
   await expect(change).toBeDisabled();
+  await takesFocus(dialog);
   await dialog.getByRole('radio', { name: 'editor' }).focus();
   await page.keyboard.press('ArrowDown');
   await expect(dialog.getByRole('radio', { name: 'admin' })).toBeChecked();

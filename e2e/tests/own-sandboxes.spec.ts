@@ -2,7 +2,7 @@ import { expect, type Page, test } from '@playwright/test';
 import { askForSandbox, body, changeWorkspace, type Denied, letCodeRun, main } from '../lib/api.js';
 import { addProfile } from '../lib/database.js';
 import { look, lookAtOverlay } from '../lib/look.js';
-import { confirm, EDITOR, go, setUp, signIn } from '../lib/people.js';
+import { confirm, EDITOR, go, setUp, signIn, takesFocus } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -102,6 +102,7 @@ async function endByKeyboard(page: Page) {
   await page.keyboard.press('Escape');
   await expect(dialog).toHaveCount(0);
   await end.press('Enter');
+  await takesFocus(dialog);
   await dialog.getByRole('button', { name: 'End sandbox' }).press('Enter');
   await expect(dialog).toHaveCount(0);
 }
