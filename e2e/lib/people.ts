@@ -22,9 +22,14 @@ export async function signIn(page: Page, address: string, who: typeof ADMIN) {
   await expect(page.getByRole('heading', { level: 1, name: 'Chat' })).toBeVisible();
 }
 
-/** Goes to a page by the rail, as people do. */
+/**
+ * Goes to a page by the rail, as people do, and waits until it is there: the one before it stays
+ * until then, and can hold what is looked for next.
+ */
 export async function go(page: Page, link: string) {
   await page.getByRole('navigation').getByRole('link', { name: link, exact: true }).click();
+  const name = link.replace(/^System → /, '');
+  await expect(page.getByRole('heading', { level: 1, name, exact: true })).toBeVisible();
 }
 
 /** Turns a switch by the keyboard and waits until the server has taken it. */

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, truncate, writeFile } from 'node:fs/promises';
 import { expect, type Locator, type Page, test } from '@playwright/test';
 import { letCodeRun, main } from '../lib/api.js';
 import { box, card, download, isOver, opensInOffice, preview, reply, say } from '../lib/chat.js';
@@ -218,7 +218,10 @@ async function turnPages(panel: Locator) {
 
 /** A file that is too large is told so before any of it is sent, and goes again. */
 async function limits(page: Page) {
-  const large = { name: 'large.bin', mimeType: 'x/y', buffer: Buffer.alloc(26 * 1024 * 1024) };
+  // A file of the disk, of which nothing has to be carried into the browser.
+  const large = test.info().outputPath('large.bin');
+  await writeFile(large, '');
+  await truncate(large, 26 * 1024 * 1024);
   const sent: string[] = [];
   page.on('request', (request) => sent.push(request.url()));
   await page.locator('input[type=file]').setInputFiles(large);
