@@ -4,6 +4,7 @@
 pub mod account;
 pub mod artifacts;
 pub mod attachments;
+mod batches;
 pub mod chats;
 pub mod collect;
 pub mod deployment;

@@ -158,21 +158,23 @@ impl Store {
         files_and_bytes(&counted)
     }
 
-    /// What was uploaded before some time and never sent, at most `limit`.
+    /// What was uploaded before some time and never sent: behind the first `skipped`, at most `limit`.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn unsent_before(
         &self,
         time: DateTime<Utc>,
+        skipped: u32,
         limit: u32,
     ) -> Result<Vec<Attachment>, StoreError> {
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT {COLUMNS} FROM attachments WHERE thread_id IS NULL AND created_at < $1 \
-             ORDER BY created_at LIMIT $2"
+             ORDER BY created_at, id LIMIT $2 OFFSET $3"
         )))
         .bind(to_ms(time))
         .bind(i64::from(limit))
+        .bind(i64::from(skipped))
         .fetch_all(&self.pool)
         .await
         .map_err(statement("looking for what was never sent"))?;
@@ -188,19 +190,6 @@ impl Store {
         let connection = self.pool.acquire().await;
         let mut connection = connection.map_err(statement("listing the names of a thread"))?;
         names_of_thread(&mut connection, thread).await
-    }
-
-    /// Takes away the row of an attachment that was not sent. Says whether there was one.
-    ///
-    /// # Errors
-    /// When the statement fails.
-    pub async fn delete_unsent(&self, id: AttachmentId) -> Result<bool, StoreError> {
-        let done = sqlx::query("DELETE FROM attachments WHERE id = $1 AND thread_id IS NULL")
-            .bind(id.to_string())
-            .execute(&self.pool)
-            .await
-            .map_err(statement("deleting an attachment"))?;
-        Ok(done.rows_affected() > 0)
     }
 }
 
@@ -247,6 +236,19 @@ impl Transaction {
         .await
         .map(|_| ())
         .map_err(statement("keeping an attachment"))
+    }
+
+    /// Takes away the row of an attachment that was not sent. Says whether there was one.
+    ///
+    /// # Errors
+    /// When the statement fails.
+    pub async fn delete_unsent(&mut self, id: AttachmentId) -> Result<bool, StoreError> {
+        let done = sqlx::query("DELETE FROM attachments WHERE id = $1 AND thread_id IS NULL")
+            .bind(id.to_string())
+            .execute(&mut *self.inner)
+            .await
+            .map_err(statement("deleting an attachment"))?;
+        Ok(done.rows_affected() > 0)
     }
 
     /// Sends what was uploaded with a message of a thread that is held, each under a name that is

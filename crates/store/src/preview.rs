@@ -234,13 +234,14 @@ impl Store {
     }
 
     /// Previews that nobody can see any more, as no file has their bytes, or that something older
-    /// than `renderer` made; at most `limit`. For the system itself.
+    /// than `renderer` made: behind the first `skipped`, at most `limit`. For the system itself.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn forgotten_previews(
         &self,
         renderer: i64,
+        skipped: u32,
         limit: u32,
     ) -> Result<Vec<PreviewId>, StoreError> {
         let has = |table: &str| {
@@ -252,10 +253,11 @@ impl Store {
         let [artifacts, attachments, knowledge] = TABLES.map(|(table, _)| has(table));
         let rows = sqlx::query(sqlx::AssertSqlSafe(format!(
             "SELECT id FROM previews WHERE renderer < $1 \
-             OR NOT ({artifacts} OR {attachments} OR {knowledge}) ORDER BY id LIMIT $2"
+             OR NOT ({artifacts} OR {attachments} OR {knowledge}) ORDER BY id LIMIT $2 OFFSET $3"
         )))
         .bind(renderer)
         .bind(i64::from(limit))
+        .bind(i64::from(skipped))
         .fetch_all(&self.pool)
         .await
         .map_err(statement("looking for previews of nothing"))?;

@@ -7,6 +7,7 @@ use glovebox_protocol::ids::AttachmentId;
 use glovebox_store::{Access, Attachment, NewAttachment, StoreError, UploadedName};
 
 use super::App;
+use super::batches::Batches;
 use super::threads::{ChatError, needs_write};
 use super::uploads::too_large;
 use crate::failure::chain;
@@ -14,7 +15,7 @@ use crate::failure::chain;
 /// How many files somebody can have uploaded and not sent.
 const MAX_UNSENT: u64 = 100;
 
-/// How many that were never sent are looked at in one go.
+/// How many that were never sent are thrown away in one go.
 const SWEPT: u32 = 100;
 
 impl App {
@@ -93,40 +94,50 @@ impl App {
         id: AttachmentId,
     ) -> Result<(), ChatError> {
         let found = self.attachment(access, id).await?;
-        if found.thread_id.is_some() || !self.store().delete_unsent(id).await? {
+        if found.thread_id.is_some() || !self.throw_away(id).await? {
             return Err(ChatError::Forbidden(
                 "what was sent belongs to its thread, and stays there",
             ));
         }
-        self.forget(id.into()).await?;
         Ok(())
     }
 
-    /// Throws away what was uploaded before some time and never sent.
+    /// Throws away what was uploaded before some time and never sent. What cannot be thrown away
+    /// keeps nothing else from it, and is tried again the next time.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store does not say what there is.
     pub async fn throw_away_unsent(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
-        for found in self.store().unsent_before(before, SWEPT).await? {
-            match self.throw_away(found.id).await {
-                Ok(true) => {
-                    tracing::info!(attachment = %found.id, "a file that was never sent was thrown away");
-                }
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::warn!(attachment = %found.id, error = chain(&error), "throwing away a file that was never sent");
+        let mut batches = Batches::of(SWEPT);
+        loop {
+            let (skipped, limit) = batches.next();
+            let found = self.store().unsent_before(before, skipped, limit).await?;
+            for attachment in &found {
+                let id = attachment.id;
+                match self.throw_away(id).await {
+                    Ok(true) => {
+                        tracing::info!(attachment = %id, "a file that was never sent was thrown away");
+                    }
+                    Ok(false) => {}
+                    Err(error) => {
+                        batches.leave();
+                        tracing::warn!(attachment = %id, error = chain(&error), "throwing away a file that was never sent");
+                    }
                 }
             }
+            if batches.is_enough(found.len()) {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 
     /// Says whether it was still there and not sent.
     async fn throw_away(&self, id: AttachmentId) -> Result<bool, StoreError> {
+        let mut changes = self.store().begin().await?;
         // First the row: what is sent just now is not touched.
-        let is_deleted = self.store().delete_unsent(id).await?;
+        let is_deleted = changes.delete_unsent(id).await?;
         if is_deleted {
-            self.forget(id.into()).await?;
+            self.throw_away_with(changes, id.into()).await?;
         }
         Ok(is_deleted)
     }

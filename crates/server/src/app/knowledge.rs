@@ -108,8 +108,7 @@ impl App {
         changes
             .record(actor, entry("knowledge.delete", access, id, &found.name))
             .await?;
-        changes.commit().await?;
-        self.forget(id.into()).await?;
+        self.throw_away_with(changes, id.into()).await?;
         Ok(())
     }
 }

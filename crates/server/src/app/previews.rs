@@ -21,6 +21,7 @@ use glovebox_store::{
 use serde_json::json;
 
 use super::App;
+use super::batches::Batches;
 use crate::failure::chain;
 use crate::worker::{Queue, TEXT_PREVIEWS};
 use contents::Contents;
@@ -210,13 +211,22 @@ impl App {
     /// When the store fails.
     pub(crate) async fn forget_previews(&self) -> Result<(), StoreError> {
         const AT_ONCE: u32 = 100;
-        for id in self.store().forgotten_previews(RENDERER, AT_ONCE).await? {
-            // One that cannot be deleted now is tried again the next time.
-            if self.forget_parts(id).await? {
-                self.store().forget_preview(id).await?;
+        let mut batches = Batches::of(AT_ONCE);
+        loop {
+            let (skipped, limit) = batches.next();
+            let found = self.store().forgotten_previews(RENDERER, skipped, limit);
+            let found = found.await?;
+            for id in &found {
+                if self.forget_parts(*id).await? {
+                    self.store().forget_preview(*id).await?;
+                } else {
+                    batches.leave();
+                }
+            }
+            if batches.is_enough(found.len()) {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Takes the parts of a preview away, each with its bytes first. Says whether none is left: one

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use glovebox_protocol::ids::{AttachmentId, MessageId, ThreadId};
 use glovebox_store::{Access, EndedWhy, NewThread, Permission, StoreError, Thread, plain_title};
 
+use super::batches::Batches;
 use super::{App, to_its_end};
 use crate::failure::chain;
 
@@ -213,22 +214,21 @@ impl App {
     /// # Errors
     /// When the store does not say which there are.
     pub async fn purge_threads(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
-        let mut left = 0;
+        let mut batches = Batches::of(PURGED);
         loop {
-            let found = self.store().threads_deleted_before(before, left, PURGED);
+            let (skipped, limit) = batches.next();
+            let found = self.store().threads_deleted_before(before, skipped, limit);
             let found = found.await?;
-            let failed_before = left;
             for id in &found {
                 match self.purge_thread(*id).await {
                     Ok(()) => tracing::info!(thread = %id, "a deleted thread was taken away"),
                     Err(error) => {
-                        left += 1;
+                        batches.leave();
                         tracing::warn!(thread = %id, error = chain(&error), "taking away a deleted thread");
                     }
                 }
             }
-            // Behind those that stay where they are there may be others.
-            if left == failed_before || found.len() < PURGED as usize {
+            if batches.is_enough(found.len()) {
                 return Ok(());
             }
         }

@@ -107,7 +107,7 @@ impl App {
             upload.finish().await?;
             let kept = keep.await;
             if kept.is_err()
-                && let Err(error) = app.forget(key).await
+                && let Err(error) = app.objects().forget(key).await
             {
                 tracing::warn!(
                     error = chain(&error),
@@ -150,9 +150,23 @@ impl App {
         Ok(changes)
     }
 
-    /// Throws a stored file away that nobody knows of any more. One that stays is nobody's.
-    pub(crate) async fn forget(&self, key: ObjectKey) -> Result<(), StoreError> {
-        self.objects().forget(key).await
+    /// Throws a stored file away together with its row, which is away already as `changes` see it.
+    /// Where its bytes cannot be deleted the row stays too, so that it can be tried again: bytes that
+    /// no row knows of would be deleted by nobody.
+    ///
+    /// # Errors
+    /// When the bytes or the row cannot be deleted.
+    pub(crate) async fn throw_away_with(
+        &self,
+        changes: Transaction,
+        key: ObjectKey,
+    ) -> Result<(), StoreError> {
+        let app = self.clone();
+        to_its_end(async move {
+            app.objects().forget(key).await?;
+            changes.commit().await
+        })
+        .await
     }
 }
 

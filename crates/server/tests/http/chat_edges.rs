@@ -1,6 +1,7 @@
 //! Chat at its edges: senders who go away, many at once, files that cannot be deleted, sandboxes
 //! that are still being made, and what is told to whoever reads a shared thread.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{TimeDelta, Utc};
@@ -149,6 +150,61 @@ async fn until_ended(mut listening: crate::wire::Listening) -> Vec<Value> {
     listening.until("reply_ended").await
 }
 
+/// Where the bytes of a file lie.
+fn object(stage: &Stage, kind: &str, id: &str) -> PathBuf {
+    let shard = &id[id.len() - 2..];
+    let path = stage.folder().join("objects").join(kind).join(shard);
+    let path = path.join(id);
+    assert!(path.is_file());
+    path
+}
+
+/// Puts in the place of a file what no file's deletion takes away.
+fn put_in_the_way(file: &Path) {
+    fs_err::remove_file(file).unwrap();
+    fs_err::create_dir_all(file.join("in the way")).unwrap();
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_deleted_stays_known_until_it_can() {
+    let stage = Stage::start().await;
+    let workspace = stage.workspace("Main").await;
+    let (_, ada) = stage.member(workspace, "ada", Role::Editor).await;
+    let talk = begin(&stage, &ada, &workspace.to_string(), false).await;
+    for kind in ["attachments", "knowledge"] {
+        let added = talk.try_upload(kind, "a.txt", b"hello").await.json();
+        let id = added["id"].as_str().unwrap();
+        let (path, bytes) = (format!("/api/v1/{kind}/{id}"), object(&stage, kind, id));
+        put_in_the_way(&bytes);
+        let refused = stage.call(&ada, "DELETE", &path, &json!({})).await;
+        assert_eq!((refused.status, refused.code()), (500, "internal".into()));
+        let there = format!("{path}/content");
+        assert_ne!(stage.get(&ada, &there).await.status, 404, "{kind}");
+        fs_err::remove_dir_all(&bytes).unwrap();
+        let deleted = stage.call(&ada, "DELETE", &path, &json!({})).await;
+        assert_eq!(deleted.status, 204, "{}", deleted.text());
+        assert_eq!(stage.get(&ada, &there).await.status, 404, "{kind}");
+    }
+
+    // What was never sent is tried again, and keeps nothing else from being thrown away.
+    let (stuck, goes) = (
+        talk.upload("stuck", b"1").await,
+        talk.upload("goes", b"1").await,
+    );
+    let bytes = object(&stage, "attachments", &stuck);
+    put_in_the_way(&bytes);
+    let later = Utc::now() + TimeDelta::hours(1);
+    stage.app.throw_away_unsent(later).await.unwrap();
+    let left = stage.store().unsent_before(later, 0, 9).await.unwrap();
+    let left: Vec<_> = left.iter().map(|file| file.id.to_string()).collect();
+    assert_eq!(left, [stuck]);
+    let path = format!("/api/v1/attachments/{goes}");
+    assert_eq!(stage.get(&ada, &path).await.status, 404);
+    fs_err::remove_dir_all(&bytes).unwrap();
+    stage.app.throw_away_unsent(later).await.unwrap();
+    assert_eq!(files_below(&stage.folder().join("objects")), 0);
+}
+
 #[tokio::test]
 async fn a_thread_that_cannot_be_taken_away_keeps_no_other() {
     let stage = Stage::start().await;
@@ -159,17 +215,9 @@ async fn a_thread_that_cannot_be_taken_away_keeps_no_other() {
         let talk = begin(&stage, &ada, &workspace.to_string(), false).await;
         let file = talk.upload("a.txt", b"hello").await;
         talk.say("text", "x", &[&file]).await;
-        let shard = &file[file.len() - 2..];
-        let object = stage
-            .folder()
-            .join("objects/attachments")
-            .join(shard)
-            .join(&file);
-        assert!(object.is_file());
-        // In the place of each but the last lies what no file's deletion takes away.
+        let object = object(&stage, "attachments", &file);
         if n < 21 {
-            fs_err::remove_file(&object).unwrap();
-            fs_err::create_dir_all(object.join("in the way")).unwrap();
+            put_in_the_way(&object);
         }
         let path = talk.path("");
         assert_eq!(

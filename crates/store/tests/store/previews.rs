@@ -202,11 +202,11 @@ async fn what_nobody_can_see_any_more_is_forgotten(database: Database) {
         media_type: "text/plain".into(),
     };
     store.keep_preview_part(going, &part).await.unwrap();
-    assert!(store.forgotten_previews(1, 9).await.unwrap().is_empty());
+    assert!(store.forgotten_previews(1, 0, 9).await.unwrap().is_empty());
     let raw = database.raw().await;
     let delete = sqlx::query("DELETE FROM attachments").execute(&raw);
     delete.await.unwrap();
-    assert_eq!(store.forgotten_previews(1, 9).await.unwrap(), [going]);
+    assert_eq!(store.forgotten_previews(1, 0, 9).await.unwrap(), [going]);
     assert_eq!(store.preview_parts(going).await.unwrap(), ["text"]);
     // Not while a part is known, whose bytes would be nobody's.
     store.forget_preview(going).await.unwrap_err();
@@ -215,7 +215,7 @@ async fn what_nobody_can_see_any_more_is_forgotten(database: Database) {
     assert!(store.preview(going).await.unwrap().is_none());
     assert!(store.preview(kept).await.unwrap().is_some());
     // A better one is made anew.
-    assert_eq!(store.forgotten_previews(2, 9).await.unwrap(), [kept]);
+    assert_eq!(store.forgotten_previews(2, 0, 9).await.unwrap(), [kept]);
 }
 
 /// A task that somebody waits for.

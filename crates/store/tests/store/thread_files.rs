@@ -95,14 +95,20 @@ async fn only_ones_own_unsent_files_can_be_sent(database: Database) {
     assert!(store.attachment_of(&bob, of_ada).await.unwrap().is_some());
     let twice = place(store, &ada.access, shared, &message("x", &[of_ada])).await;
     assert_eq!(twice, PlacedMessage::NoAttachment(of_ada));
-    assert!(!store.delete_unsent(of_ada).await.unwrap());
+    let mut changes = store.begin().await.unwrap();
+    assert!(!changes.delete_unsent(of_ada).await.unwrap());
+    drop(changes);
     let later = Utc::now() + TimeDelta::hours(1);
-    let waiting = store.unsent_before(later, 9).await.unwrap();
+    let waiting = store.unsent_before(later, 0, 9).await.unwrap();
     assert_eq!(
         waiting.iter().map(|file| file.id).collect::<Vec<_>>(),
         [of_bob]
     );
-    assert!(store.delete_unsent(of_bob).await.unwrap());
+    let behind = store.unsent_before(later, 1, 9).await.unwrap();
+    assert!(behind.is_empty(), "{behind:?}");
+    let mut changes = store.begin().await.unwrap();
+    assert!(changes.delete_unsent(of_bob).await.unwrap());
+    changes.commit().await.unwrap();
 }
 
 /// Makes a sandbox of a thread with an execution in it.
