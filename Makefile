@@ -45,6 +45,7 @@ console: ## Build the pages of the server alone
 	scripts/console build
 
 .PHONY: run
+run: NEED := serve
 run: programs ## Build, set up, and serve: prints the address and the link for the first sign-in
 	"$(RELEASE)/glovebox" serve
 
@@ -63,7 +64,7 @@ programs:
 	@scripts/console build
 	cargo build --release --locked $(PROGRAMS)
 	scripts/template-library "$(RELEASE)" --release
-	@scripts/need run "$(RELEASE)/glovebox"
+	@scripts/need $(or $(NEED),run) "$(RELEASE)/glovebox"
 
 .PHONY: test
 test: test-build ## Run every test at the size for each change
