@@ -22,12 +22,16 @@ export async function signIn(page: Page, address: string, who: typeof ADMIN) {
   await expect(page.getByRole('heading', { level: 1, name: 'Chat' })).toBeVisible();
 }
 
+/** Clicks a link of the rail: what comes then is for the journey to say. */
+export const clickLink = (page: Page, link: string) =>
+  page.getByRole('navigation').getByRole('link', { name: link, exact: true }).click();
+
 /**
  * Goes to a page by the rail, as people do, and waits until it is there: the one before it stays
  * until then, and can hold what is looked for next.
  */
 export async function go(page: Page, link: string) {
-  await page.getByRole('navigation').getByRole('link', { name: link, exact: true }).click();
+  await clickLink(page, link);
   const name = link.replace(/^System → /, '');
   await expect(page.getByRole('heading', { level: 1, name, exact: true })).toBeVisible();
 }

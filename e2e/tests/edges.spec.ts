@@ -1,7 +1,7 @@
 import { expect, test } from '@playwright/test';
 import { body } from '../lib/api.js';
 import { look } from '../lib/look.js';
-import { ADMIN, go, setUp, signIn, turnOn } from '../lib/people.js';
+import { ADMIN, clickLink, go, setUp, signIn, turnOn } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -25,7 +25,7 @@ test('nothing typed is lost in silence, and a lost session comes back to its pag
   await quota.fill('50');
 
   page.once('dialog', (dialog) => void dialog.dismiss());
-  await go(page, 'Users');
+  await clickLink(page, 'Users');
   await expect(quota).toHaveValue('50');
 
   // Somebody else saves in the meantime.
@@ -67,7 +67,7 @@ test('a part of the console that does not arrive is said, and comes with the nex
   await signIn(page, server.address, ADMIN);
   const lost = /assets\/AuditPage-/;
   await page.route(lost, (route) => route.abort());
-  await go(page, 'Audit logs');
+  await clickLink(page, 'Audit logs');
   await expect(page.getByText('A part of the console did not arrive.')).toBeVisible();
   await look(page, '43-not-loaded');
   await page.unroute(lost);

@@ -1,6 +1,6 @@
 import { type Browser, expect, type Page, test } from '@playwright/test';
 import { look, lookAtOverlay } from '../lib/look.js';
-import { choose, confirm, go, makeUser, setUp, signIn, VIEWER } from '../lib/people.js';
+import { choose, clickLink, confirm, go, makeUser, setUp, signIn, VIEWER } from '../lib/people.js';
 import { type Server, startServer } from '../lib/server.js';
 import { watch } from '../lib/watch.js';
 
@@ -85,7 +85,7 @@ async function endOtherSessions(page: Page, browser: Browser) {
   const elsewhere = await browser.newContext();
   const second = await elsewhere.newPage();
   const isSignedOut = async () => {
-    await go(second, 'Members');
+    await clickLink(second, 'Members');
     await expect(second.getByRole('heading', { name: 'Sign in to Glovebox' })).toBeVisible();
   };
   await signIn(second, server.address, VIEWER);
