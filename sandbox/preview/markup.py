@@ -60,8 +60,7 @@ def refused():
 
 def foreign():
     return Trouble(
-        "this file cannot be previewed: its XML is in an encoding other than UTF-8 and UTF-16, which not "
-        "everything reads the same way",
+        "this file cannot be previewed: its XML is neither UTF-8 nor UTF-16, as office files have to be",
         "save it anew with the program that it is for",
     )
 

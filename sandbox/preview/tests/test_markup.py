@@ -14,7 +14,7 @@ from trouble import Trouble
 
 LAUGHS = '<!DOCTYPE w [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><w>&b;</w>'
 LINE = "this file cannot be previewed: its XML declares entities"
-ENCODED = "this file cannot be previewed: its XML is in an encoding other than UTF-8 and UTF-16"
+ENCODED = "this file cannot be previewed: its XML is neither UTF-8 nor UTF-16"
 LONG = f"<!--{'x' * 100_000}-->"
 
 
